@@ -1,0 +1,169 @@
+"""The commands that look: `measure`, `diagnose`, `status`, `stop`, `report`, `doctor`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from opratchet import session
+from opratchet.backend.registry import BACKENDS, get_backend
+from opratchet.cli.tune import require_backend
+from opratchet.cli.view import View, microseconds, ratio_text
+from opratchet.engine import Clock
+from opratchet.errors import BadInput
+from opratchet.judge.decision import Rule
+from opratchet.lab.bench import Lab
+from opratchet.ledger.state import RunState, apply, fold
+from opratchet.ledger.store import LEDGER, read_lines
+from opratchet.operator.model import Operator
+from opratchet.report.summary import summary
+from opratchet.report.views import rebuild
+
+
+def print_json(data: Any) -> None:
+    """One JSON object on stdout."""
+    json.dump(data, sys.stdout, ensure_ascii=False, allow_nan=False, default=str)
+    sys.stdout.write("\n")
+
+
+def measure_operator(operator: Operator, *, as_json: bool) -> None:
+    """Gate and baseline, without a run."""
+    require_backend(operator)
+    clock, console = Clock(), Console(stderr=as_json)
+    with Lab(operator) as lab:
+        build, accuracy = session.open_gate(lab, clock)
+        baseline = session.measure_baseline(lab, build, Rule(), clock)
+    if as_json:
+        print_json(
+            {
+                "operator": operator.name,
+                "metric_kind": lab.backend.metric_kind.value,
+                "accuracy": [record.model_dump(mode="json") for record in accuracy],
+                "latency": {n: v.model_dump(mode="json") for n, v in baseline.latency.items()},
+                "noise": baseline.noise.model_dump(mode="json") if baseline.noise else None,
+            }
+        )
+        return
+    console.print(f"{operator.name}   {lab.backend.name}   {lab.backend.metric_kind.value}")
+    for record in accuracy:
+        console.print(
+            f"accuracy  {record.workload}   {record.output} pass, largest absolute error {record.max_abs:.1e}",
+            highlight=False,
+        )
+    for name, value in baseline.latency.items():
+        console.print(
+            f"latency   {name}   {microseconds(value.us)}  \\[{value.low_us:.1f}, {value.high_us:.1f}], "
+            f"{value.samples} batches",
+            highlight=False,
+        )
+    if baseline.noise is not None:
+        text = ratio_text(baseline.noise).replace("[", "\\[")
+        console.print(f"noise     against itself {text}", highlight=False)
+
+
+def diagnose_operator(operator: Operator, *, as_json: bool) -> None:
+    """Gate, baseline and what binds it, without a run."""
+    require_backend(operator)
+    clock, console = Clock(), Console(stderr=as_json)
+    with Lab(operator) as lab:
+        build, _accuracy = session.open_gate(lab, clock)
+        baseline = session.measure_baseline(lab, build, Rule(), clock)
+        bottlenecks, facts = lab.backend.diagnose(
+            operator, operator.text, build.artifacts, baseline.latency
+        )
+    if as_json:
+        found = [bottleneck.model_dump(mode="json") for bottleneck in bottlenecks]
+        print_json({"operator": operator.name, "bottlenecks": found, "facts": facts})
+        return
+    for name, workload in facts["workloads"].items():
+        console.print(f"{name}   {microseconds(baseline.latency[name].us)}   {workload['headline']}", highlight=False)
+    for bottleneck in bottlenecks:
+        console.print(f"{bottleneck.score:5.2f}  {bottleneck.name:<16} {bottleneck.evidence}", highlight=False, markup=False)
+
+
+def show_status(folder: Path, *, as_json: bool) -> None:
+    """A run as its ledger tells it, and whether it is running now."""
+    state = fold(read_lines(folder / LEDGER))
+    running = running_process(folder)
+    if as_json:
+        print_json({**summary(state, folder), "running": running is not None, "process": running})
+        return
+    console = Console()
+    view = View(console, int(state.run.options["max_rounds"]), None)
+    replayed = RunState()
+    for line in read_lines(folder / LEDGER):
+        apply(replayed, line)
+        view.event(line, replayed)
+    where = f"running (process {running})" if running else "not running"
+    console.print(f"{where}: {len(state.finished_rounds)} rounds, {state.experiments} experiments")
+
+
+def running_process(folder: Path) -> int | None:
+    """Process id of the run that writes in this folder now, or None."""
+    import fcntl
+
+    try:
+        pid = int((folder / "run.pid").read_text())
+    except (OSError, ValueError):
+        return None
+    with (folder / LEDGER).open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return pid
+    return None
+
+
+def stop_run(folder: Path) -> None:
+    """Send a running run what Ctrl-C would.
+
+    Raises:
+        BadInput: no run is running there.
+    """
+    pid = running_process(folder)
+    if pid is None:
+        raise BadInput("no run is running here", where=str(folder), fix="`status` shows how it ended.")
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+    print(f"asked process {pid} to finish its step and deliver the best so far")
+
+
+def write_reports(folder: Path, lang: str, *, as_json: bool) -> None:
+    """All views anew from the ledger."""
+    state = fold(read_lines(folder / LEDGER))
+    written = rebuild(folder, state, lang)  # type: ignore[arg-type]
+    if as_json:
+        print_json({"written": [str(path) for path in written]})
+    else:
+        print("\n".join(str(path) for path in written))
+
+
+def doctor(*, as_json: bool) -> None:
+    """Each backend, whether it can run here, and what is missing with the command that installs it."""
+    found = {name: get_backend(name) for name in sorted(BACKENDS)}
+    if as_json:
+        print_json(
+            {
+                name: {
+                    "ready": not backend.missing(),
+                    "metric_kind": backend.metric_kind.value,
+                    "requirements": [vars(need) for need in backend.requirements()],
+                }
+                for name, backend in found.items()
+            }
+        )
+        return
+    console = Console()
+    for name, backend in found.items():
+        ready = "[red]missing[/]" if backend.missing() else "[green]ready[/]"
+        console.print(f"{name:<14} {ready}   {backend.metric_kind.value}   {backend.summary}", highlight=False)
+        for need in backend.requirements():
+            state = need.found or f"MISSING: {need.install}"
+            console.print(f"    {need.what:<18} {state}", highlight=False, markup=False)

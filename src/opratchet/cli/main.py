@@ -1,0 +1,216 @@
+"""The command line: thin doors that parse, call and show. Heavy modules load inside the command that needs them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from opratchet import __version__
+from opratchet.errors import OpratchetError, UserStopped
+
+app = typer.Typer(
+    name="opratchet",
+    help="Makes compute kernels faster and proves it: one change at a time, correctness before speed.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+OperatorPath = Annotated[
+    Path, typer.Argument(metavar="PATH", help="Operator folder, source file or manifest.")
+]
+RunPath = Annotated[
+    Path, typer.Argument(metavar="PATH", help="Operator folder, or the folder a run left behind.")
+]
+Out = Annotated[Optional[Path], typer.Option(help="Folder to write to (default: PATH/perf_opt).")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, the rest on stderr.")]
+BackendName = Annotated[Optional[str], typer.Option(help="Backend; `doctor` lists them.")]
+FlowName = Annotated[Optional[str], typer.Option(help="Flow, e.g. tilelang.")]
+Lang = Annotated[str, typer.Option(help="Language of the files left behind: zh or en.")]
+
+
+@app.command()
+def tune(
+    path: OperatorPath,
+    backend: BackendName = None,
+    flow: FlowName = None,
+    out: Out = None,
+    max_rounds: Annotated[Optional[int], typer.Option(min=1, help="Rounds at most (10).")] = None,
+    patience: Annotated[
+        Optional[int], typer.Option(min=1, help="Rounds in a row without gain (3).")
+    ] = None,
+    max_experiments: Annotated[
+        Optional[int], typer.Option(min=1, help="Candidates at most, failed ones included (120).")
+    ] = None,
+    budget: Annotated[
+        Optional[float], typer.Option(min=1, help="Seconds at most; what is running is finished.")
+    ] = None,
+    target_us: Annotated[
+        Optional[float], typer.Option(help="Stop at this latency, microseconds a call.")
+    ] = None,
+    target_speedup: Annotated[
+        Optional[float], typer.Option(help="Stop at this speed-up over the baseline, e.g. 1.5.")
+    ] = None,
+    target_throughput: Annotated[
+        Optional[float], typer.Option(help="Stop at this throughput, calls a second.")
+    ] = None,
+    minimum_effect: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Smallest gain worth a change, e.g. 0.01.")
+    ] = 0.01,
+    seed: Annotated[int, typer.Option(help="Seed of the search; inputs never come from it.")] = 0,
+    lang: Lang = "zh",
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start anew; an earlier run's folder is kept aside.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Make an operator faster: gate, baseline, rounds, delivery."""
+    from opratchet import session
+    from opratchet.cli.operators import load, stop_rules
+    from opratchet.cli.tune import run_new
+    from opratchet.operator.discover import Overrides
+
+    overrides = Overrides(backend, flow, target_us, target_throughput, target_speedup)
+    operator = load(path, overrides)
+    rules = stop_rules(operator.flow, max_rounds, patience, max_experiments, budget)
+    options = session.Options(rules, minimum_effect, seed, _language(lang))
+    folder = out or operator.root / "perf_opt"
+    raise typer.Exit(run_new(operator, folder, options, fresh=fresh, as_json=as_json))
+
+
+@app.command()
+def resume(path: OperatorPath, out: Out = None, as_json: Json = False) -> None:
+    """Go on with a run that was interrupted; nothing that was measured is measured again."""
+    from opratchet.cli.operators import load_as_recorded
+    from opratchet.cli.tune import run_again
+
+    operator, folder = load_as_recorded(path, out)
+    raise typer.Exit(run_again(operator, folder, as_json=as_json))
+
+
+@app.command()
+def check(
+    path: OperatorPath,
+    backend: BackendName = None,
+    flow: FlowName = None,
+    as_json: Json = False,
+) -> None:
+    """Show what is understood of an operator, and from where. Runs nothing, writes nothing."""
+    from opratchet.cli.operators import load
+    from opratchet.operator.describe import as_dict, describe, table
+    from opratchet.operator.discover import Overrides
+
+    operator = load(path, Overrides(backend=backend, flow=flow))
+    if as_json:
+        _print_json(as_dict(operator))
+    else:
+        print("\n".join(table(describe(operator))))
+
+
+@app.command()
+def measure(path: OperatorPath, backend: BackendName = None, as_json: Json = False) -> None:
+    """Check the accuracy of an operator and measure its latency. Writes nothing."""
+    from opratchet.cli.inspect import measure_operator
+    from opratchet.cli.operators import load
+    from opratchet.operator.discover import Overrides
+
+    measure_operator(load(path, Overrides(backend=backend)), as_json=as_json)
+
+
+@app.command()
+def diagnose(path: OperatorPath, backend: BackendName = None, as_json: Json = False) -> None:
+    """Measure an operator and say what binds it. Writes nothing."""
+    from opratchet.cli.inspect import diagnose_operator
+    from opratchet.cli.operators import load
+    from opratchet.operator.discover import Overrides
+
+    diagnose_operator(load(path, Overrides(backend=backend)), as_json=as_json)
+
+
+@app.command()
+def status(path: RunPath, out: Out = None, as_json: Json = False) -> None:
+    """Show where a run stands, running or not."""
+    from opratchet.cli.inspect import show_status
+    from opratchet.cli.operators import run_folder
+
+    show_status(run_folder(path, out), as_json=as_json)
+
+
+@app.command()
+def stop(path: RunPath, out: Out = None) -> None:
+    """Ask a running run to finish its step and deliver the best so far."""
+    from opratchet.cli.inspect import stop_run
+    from opratchet.cli.operators import run_folder
+
+    stop_run(run_folder(path, out))
+
+
+@app.command()
+def report(path: RunPath, out: Out = None, lang: Lang = "zh", as_json: Json = False) -> None:
+    """Write the reports of a run anew from its ledger."""
+    from opratchet.cli.inspect import write_reports
+    from opratchet.cli.operators import run_folder
+
+    write_reports(run_folder(path, out), _language(lang), as_json=as_json)
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """List the backends: which can run here, what is missing, and how to install it."""
+    from opratchet.cli.inspect import doctor as examine
+
+    examine(as_json=as_json)
+
+
+def _version(value: bool) -> None:
+    if value:
+        print(f"opratchet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """The options that come before a command."""
+
+
+def _language(lang: str) -> str:
+    if lang not in ("zh", "en"):
+        raise typer.BadParameter(f"`{lang}` is not zh or en", param_hint="--lang")
+    return lang
+
+
+def _print_json(data: Any) -> None:
+    json.dump(data, sys.stdout, ensure_ascii=False, allow_nan=False, default=str)
+    sys.stdout.write("\n")
+
+
+def run() -> None:
+    """Entry point of the `opratchet` command: foreseen errors become one message and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
+    try:
+        app()
+    except OpratchetError as error:
+        _fail(error)
+    except KeyboardInterrupt:
+        _fail(
+            UserStopped(
+                "stopped at once; nothing on record is lost", fix="Go on with `opratchet resume`."
+            )
+        )
+    except BrokenPipeError:
+        sys.exit(1)
+
+
+def _fail(error: OpratchetError) -> None:
+    print(f"error: {error}", file=sys.stderr)
+    sys.exit(error.exit_code)

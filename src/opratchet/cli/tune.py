@@ -1,0 +1,117 @@
+"""`tune` and `resume`: parse, call, show."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+
+from opratchet import session
+from opratchet.cli.interrupt import Interrupts
+from opratchet.cli.view import View
+from opratchet.engine import Clock, tune
+from opratchet.errors import EnvironmentMissing
+from opratchet.lab.bench import Lab
+from opratchet.ledger.events import Delivered, Line, RoundFinished
+from opratchet.ledger.state import RunState, apply
+from opratchet.ledger.store import Ledger
+from opratchet.ledger.words import StopReason
+from opratchet.operator.model import Operator
+from opratchet.report.stage_result import stage_result
+from opratchet.report.summary import summary
+from opratchet.report.views import rebuild
+
+USER_STOP_EXIT = 5
+Open = Callable[[Lab, Clock, View], Ledger]
+
+
+def run_new(
+    operator: Operator, folder: Path, options: session.Options, *, fresh: bool, as_json: bool
+) -> int:
+    """Start a run; gives the exit code."""
+    console = Console(stderr=as_json)
+    if fresh:
+        moved = session.set_aside(folder)
+        if moved is not None:
+            console.print(f"the earlier run was kept as {moved}", style="dim")
+    session.require_empty(folder)
+
+    def open_ledger(lab: Lab, clock: Clock, view: View) -> Ledger:
+        return session.begin(lab, folder, options, clock, view.progress)
+
+    return _drive(operator, folder, options, console, open_ledger, as_json)
+
+
+def run_again(operator: Operator, folder: Path, *, as_json: bool) -> int:
+    """Go on with an interrupted run; gives the exit code."""
+    console = Console(stderr=as_json)
+    ledger, options = session.reopen(folder, operator)
+    return _drive(operator, folder, options, console, lambda _l, _c, _v: ledger, as_json)
+
+
+def _drive(
+    operator: Operator,
+    folder: Path,
+    options: session.Options,
+    console: Console,
+    open_ledger: Open,
+    as_json: bool,
+) -> int:
+    require_backend(operator)
+    clock = Clock()
+    view = View(console, options.rules.max_rounds, options.rules.budget_seconds)
+    lang = "en" if options.language == "en" else "zh"
+
+    def listen(line: Line, state: RunState) -> None:
+        view.event(line, state)
+        if isinstance(line.event, (RoundFinished, Delivered)):
+            rebuild(folder, state, lang)  # type: ignore[arg-type]
+
+    with Lab(operator) as lab, view, Interrupts(view.progress) as stop_asked:
+        with open_ledger(lab, clock, view) as ledger:
+            run = session.assemble(
+                lab, ledger, options, clock, listen, view.progress, stop_asked
+            )
+            replay(ledger, view)
+            state = tune(run)
+    _close(state, folder, lang, as_json)
+    stopped = state.stop is not None and state.stop.reason is StopReason.USER_STOP
+    return USER_STOP_EXIT if stopped else 0
+
+
+def replay(ledger: Ledger, view: View) -> None:
+    """Show what is on record already: the gate and the baseline of a new run, all of a resumed one."""
+    state = RunState()
+    for line in ledger.lines:
+        apply(state, line)
+        view.event(line, state)
+
+
+def _close(state: RunState, folder: Path, lang: str, as_json: bool) -> None:
+    """The completion report comes last."""
+    if as_json:
+        json.dump(summary(state, folder), sys.stdout, ensure_ascii=False, allow_nan=False)
+        sys.stdout.write("\n")
+    else:
+        sys.stdout.write("\n" + stage_result(state, lang, folder))  # type: ignore[arg-type]
+
+
+def require_backend(operator: Operator) -> None:
+    """Refuse early when the backend cannot run here.
+
+    Raises:
+        EnvironmentMissing: something it needs is missing.
+    """
+    from opratchet.backend.registry import get_backend
+
+    missing = get_backend(operator.backend).missing()
+    if missing:
+        raise EnvironmentMissing(
+            f"backend {operator.backend} needs {', '.join(need.what for need in missing)}",
+            fix="Install with: " + "; ".join(dict.fromkeys(need.install for need in missing)),
+        )
+
+

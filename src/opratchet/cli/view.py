@@ -1,0 +1,217 @@
+"""What a person sees of a run: one line for each thing that is decided, and on a terminal a status line below.
+
+The view only reads events and state; it decides nothing and computes no figure of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.status import Status
+
+from opratchet.flow.stop import incumbent_latency, total_speedup
+from opratchet.ledger.events import (
+    BaselineMeasured,
+    Delivered,
+    Diagnosed,
+    FinalMeasured,
+    GatePassed,
+    Line,
+    Noted,
+    RoundFinished,
+    RoundStarted,
+    RunStarted,
+    Stopped,
+    TrialFinished,
+    TrialPassed,
+)
+from opratchet.ledger.state import RunState
+from opratchet.ledger.words import Outcome, Ratio
+
+LABELS = {
+    Outcome.ADOPTED: "[green]adopted[/]",
+    Outcome.NO_GAIN: "no gain",
+    Outcome.REGRESSED: "slower, rolled back",
+    Outcome.PRUNED: "[dim]pruned[/]",
+}
+
+
+def microseconds(value: float) -> str:
+    """A latency for people."""
+    return f"{value:.1f} us" if value < 1e5 else f"{value / 1e3:.1f} ms"
+
+
+def ratio_text(ratio: Ratio) -> str:
+    """A speed-up with its interval."""
+    return f"{ratio.value:.2f}x [{ratio.low:.2f}, {ratio.high:.2f}]"
+
+
+class View:
+    """Prints a run as it happens. A context manager; on a terminal it keeps a status line."""
+
+    def __init__(self, console: Console, max_rounds: int, budget: float | None) -> None:
+        self.console = console
+        self.max_rounds = max_rounds
+        self.budget = budget
+        self.started = time.monotonic()
+        self._doing = "starting"
+        self._state: RunState | None = None
+        self._status: Status | None = None
+
+    def __enter__(self) -> View:
+        if self.console.is_terminal:
+            self._status = self.console.status("")
+            self._status.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def progress(self, text: str) -> None:
+        """What is being done now."""
+        self._doing = text
+        if self._status is not None:
+            self._status.update(escape(self._status_line()))
+
+    def _status_line(self) -> str:
+        parts = [self._doing]
+        if self._state is not None and self._state.baseline:
+            done = len(self._state.finished_rounds)
+            parts.append(f"{done}/{self.max_rounds} rounds")
+            parts.append(f"incumbent {total_speedup(self._state):.2f}x")
+        elapsed = time.monotonic() - self.started
+        if self.budget is not None:
+            parts.append(f"{max(0.0, self.budget - elapsed):.0f} s left")
+        else:
+            parts.append(f"{elapsed:.0f} s")
+        return "   ".join(parts)
+
+    def event(self, line: Line, state: RunState) -> None:
+        """Print what this event decided."""
+        self._state = state
+        show = _SHOW.get(type(line.event))
+        if show is not None:
+            for text in show(line.event, state):
+                self.console.print(text, highlight=False, soft_wrap=True)
+        self.progress(self._doing)
+
+
+def _run_started(event: RunStarted, _state: RunState) -> list[str]:
+    goal = "better than the baseline"
+    if event.target is not None and not (event.target.metric == "speedup" and event.target.value <= 1):
+        goal = f"{event.target.metric} {event.target.value:g} ({event.target.source})"
+    where = event.machine.get("model", "this machine")
+    rounds = event.options.get("max_rounds")
+    return [
+        f"[bold]{escape(event.operator)}[/]   {event.backend}   {event.metric_kind.value}: 1 core of {escape(str(where))}"
+        f"   goal: {escape(goal)}, at most {rounds} rounds"
+    ]
+
+
+def _gate_passed(event: GatePassed, state: RunState) -> list[str]:
+    worst = max(event.accuracy, key=lambda record: record.max_rel, default=None)
+    workloads = len({record.workload for record in event.accuracy})
+    error = f", worst relative error {worst.max_rel:.1e} (allowed {worst.rtol:.0e})" if worst else ""
+    return [f"gate      accuracy pass   {workloads} workloads{error}"]
+
+
+def _baseline(event: BaselineMeasured, _state: RunState) -> list[str]:
+    texts = [
+        f"{name} {microseconds(value.us)} ±{(value.high_us - value.low_us) / 2 / value.us:.1%}"
+        for name, value in event.latency.items()
+    ]
+    noise = f"   against itself {ratio_text(event.noise)}" if event.noise is not None else ""
+    return [f"baseline  {escape('   '.join(texts))}{escape(noise)}"]
+
+
+def _diagnosed(event: Diagnosed, _state: RunState) -> list[str]:
+    if not event.bottlenecks:
+        return ["diagnosis  none: the work of a call could not be counted"]
+    top = event.bottlenecks[0]
+    return [f"[dim]diagnosis {top.name.replace('_', ' ')} ({top.score:.2f}): {escape(top.evidence)}[/]"]
+
+
+def _round_started(event: RoundStarted, _state: RunState) -> list[str]:
+    return [f"[bold]round {event.round}[/]   {event.strategy.replace('_', ' ')}   [dim]{escape(event.reason)}[/]"]
+
+
+def _trial_line(number: int, state: RunState, verdict: str, ratio: Ratio | None, reason: str) -> str:
+    title = escape(state.trials[number].title)
+    figures = ratio_text(ratio) if ratio is not None else ""
+    tail = f"   [dim]{escape(reason.splitlines()[0][:110])}[/]" if reason else ""
+    return f"{number:4d}  {title:<46} {escape(figures):<22} {verdict}{tail}"
+
+
+def _trial_passed(event: TrialPassed, state: RunState) -> list[str]:
+    return [_trial_line(event.trial, state, "[green]faster[/]", event.result.ratio, "")]
+
+
+def _trial_finished(event: TrialFinished, state: RunState) -> list[str]:
+    if event.ratio is not None and event.outcome in (Outcome.ADOPTED, Outcome.NO_GAIN) and (
+        event.outcome is Outcome.ADOPTED or event.reason.startswith("faster")
+    ):
+        return []  # shown already when it passed; the round's end says which one was adopted
+    verdict = LABELS.get(event.outcome, f"[red]discarded: {event.outcome.value.replace('_', ' ')}[/]")
+    return [_trial_line(event.trial, state, verdict, event.ratio, event.reason)]
+
+
+def _round_finished(event: RoundFinished, state: RunState) -> list[str]:
+    if event.adopted is None:
+        return [f"      nothing adopted   {state.rounds_without_gain} rounds without gain"]
+    trial = state.trials[event.adopted]
+    latency = "   ".join(f"{n} {microseconds(v.us)}" for n, v in incumbent_latency(state).items())
+    return [
+        f"      [green]adopted[/] {escape(trial.title)}   {escape(latency)}   {total_speedup(state):.2f}x so far"
+    ]
+
+
+def _stopped(event: Stopped, _state: RunState) -> list[str]:
+    return [f"stop      {event.reason.value.replace('_', ' ')}: {escape(event.detail)}"]
+
+
+def _final(event: FinalMeasured, state: RunState) -> list[str]:
+    lines = [
+        f"          {escape(name)}   {microseconds(event.baseline[name].us)} -> "
+        f"{microseconds(event.final[name].us)}   {escape(ratio_text(event.ratios[name]))}"
+        for name in event.ratios
+    ]
+    if event.source == state.run.source_sha256:
+        return ["[bold]done[/]      nothing was better: the baseline is delivered", *lines]
+    return [f"[bold]done[/]      {escape(ratio_text(event.ratio))} faster, measured again on every workload", *lines]
+
+
+def _delivered(event: Delivered, _state: RunState) -> list[str]:
+    seconds = event.seconds
+    spent = ", ".join(f"{k} {seconds[k]:.1f} s" for k in ("build", "accuracy", "measure", "own") if k in seconds)
+    return [f"[dim]time      {seconds.get('total', 0.0):.0f} s: {spent}[/]"]
+
+
+def _noted(event: Noted, _state: RunState) -> list[str]:
+    return [f"[yellow]note[/]      {escape(event.text)}"]
+
+
+_SHOW: dict[type[Any], Callable[[Any, RunState], list[str]]] = {
+    RunStarted: _run_started,
+    GatePassed: _gate_passed,
+    BaselineMeasured: _baseline,
+    Diagnosed: _diagnosed,
+    RoundStarted: _round_started,
+    TrialPassed: _trial_passed,
+    TrialFinished: _trial_finished,
+    RoundFinished: _round_finished,
+    Stopped: _stopped,
+    FinalMeasured: _final,
+    Delivered: _delivered,
+    Noted: _noted,
+}

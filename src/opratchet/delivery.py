@@ -1,0 +1,54 @@
+"""What a run leaves behind besides its ledger: the version of each round, the best version, the baseline."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from opratchet.ledger.events import Delivered
+from opratchet.ledger.files import atomic_write
+from opratchet.ledger.state import RunState
+from opratchet.ledger.store import read_object
+from opratchet.operator.model import Operator
+
+BASELINE = "baseline.py"
+
+
+def version_name(operator: Operator, round_number: int) -> str:
+    """Name of a round's version file, as in the procedure's tree: `{op}_opt_v{N}.py`."""
+    return f"{operator.name}_opt_v{round_number}.py"
+
+
+def write_version(folder: Path, name: str, text: str) -> None:
+    """Write the version file of a round."""
+    atomic_write(folder / name, text)
+
+
+def deliver(
+    folder: Path, operator: Operator, state: RunState, seconds: dict[str, float]
+) -> Delivered:
+    """Write `{op}.py` and `baseline.py`, and say which files stand, each with its hash.
+
+    The best version is the one measured last; when nothing was better it is the baseline.
+    """
+    best = state.best
+    name = f"{operator.name}.py"
+    atomic_write(folder / name, read_object(folder, best))
+    place_baseline(folder, operator, state.run.source_sha256)
+    versions = [r.version for r in state.finished_rounds if r.version]
+    files = {entry: _sha256(folder / entry) for entry in (name, BASELINE, *versions)}
+    return Delivered(source=best, files=files, seconds=seconds)
+
+
+def place_baseline(folder: Path, operator: Operator, digest: str) -> None:
+    """`baseline.py`: a link to the source beside the folder, or a copy where a link would not fit."""
+    path = folder / BASELINE
+    if folder.resolve().parent == operator.source.resolve().parent:
+        path.unlink(missing_ok=True)
+        path.symlink_to(Path("..") / operator.source.name)
+    else:
+        atomic_write(path, read_object(folder, digest))
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,361 @@
+"""The loop. It reads as the written procedure does: open the gate, measure the baseline, then round after round choose
+one optimisation point, try its edits one by one from the same incumbent, adopt the best one or roll back, until a
+stop rule holds; then measure the winner again and deliver.
+
+Everything that happens is first an event in the ledger and then a fact; after a crash the same loop goes on from the
+fold of the ledger. The loop knows nothing of any DSL, of pages, or of who proposes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from opratchet.delivery import deliver, version_name, write_version
+from opratchet.edit.model import Edit, Situation
+from opratchet.edit.source import KernelSource
+from opratchet.errors import BadInput, BaselineFailed
+from opratchet.flow.model import StopRules
+from opratchet.flow.stop import incumbent_latency, stop_rule
+from opratchet.gates import GateClosed, final_contest, static_gates, take_trial
+from opratchet.judge.decision import Rule
+from opratchet.lab.bench import Build, Lab
+from opratchet.lab.supervisor import WorkerFailed
+from opratchet.ledger.events import (
+    Diagnosed,
+    Event,
+    Line,
+    Noted,
+    RoundFinished,
+    RoundStarted,
+    Stopped,
+    StrategySkipped,
+    TrialFinished,
+    TrialPassed,
+    TrialStarted,
+)
+from opratchet.ledger.rounds import Round, Trial
+from opratchet.ledger.state import RunState, apply, fold
+from opratchet.ledger.store import Ledger, read_object
+from opratchet.ledger.words import Outcome, StopReason
+from opratchet.propose.base import Point, Proposer
+
+Listener = Callable[[Line, RunState], None]
+BUILDERS = 2
+
+
+@dataclass
+class Clock:
+    """Where the wall time of a run goes: `build`, `accuracy`, `measure`; the rest is the tool's own."""
+
+    start: float = field(default_factory=time.monotonic)
+    spent: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def on(self, kind: str) -> Iterator[None]:
+        """Book the time spent inside under a kind."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.book(kind, time.monotonic() - start)
+
+    def book(self, kind: str, seconds: float) -> None:
+        """Book seconds under a kind."""
+        self.spent[kind] = self.spent.get(kind, 0.0) + seconds
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the run began in this process."""
+        return time.monotonic() - self.start
+
+    def totals(self) -> dict[str, float]:
+        """Seconds by kind, with `total` and what is left over as `own`."""
+        total = self.elapsed
+        return {**self.spent, "total": total, "own": max(0.0, total - sum(self.spent.values()))}
+
+
+@dataclass
+class Run:
+    """Everything one run needs; `tune` drives it.
+
+    Attributes:
+        lab: Where candidates are built and run.
+        ledger: Open for writing, with the header, the gate and the baseline already in it.
+        proposer: Chooses the next point.
+        rules: When to stop.
+        rule: When a candidate counts as faster.
+        listener: Told of every event, after it is on disk.
+        progress: Told what is being done now, for people.
+        stop_asked: Whether the user asked to stop.
+        clock: Where time goes.
+        situation: A source as strategies see it on this target.
+        builds: Builds that may be needed again, by source hash.
+    """
+
+    lab: Lab
+    ledger: Ledger
+    proposer: Proposer
+    rules: StopRules
+    rule: Rule
+    listener: Listener
+    progress: Callable[[str], None]
+    stop_asked: Callable[[], bool]
+    clock: Clock
+    situation: Callable[[KernelSource], Situation]
+    builds: dict[str, Build] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.state = fold(self.ledger.lines)
+
+    def record(self, event: Event) -> None:
+        """Write an event, move the state on, tell the listener."""
+        line = self.ledger.append(event)
+        apply(self.state, line)
+        self.listener(line, self.state)
+
+    def source(self, digest: str) -> str:
+        """A recorded source by its hash."""
+        return read_object(self.ledger.folder, digest)
+
+    def here(self) -> Situation:
+        """The incumbent as strategies see it."""
+        text = self.source(self.state.incumbent)
+        return self.situation(KernelSource(text, self.lab.operator.kernel))
+
+    def incumbent_build(self) -> Build:
+        """The incumbent, built; it built before, so a failure now is the machine's."""
+        digest = self.state.incumbent
+        if digest not in self.builds:
+            with self.clock.on("build"):
+                build = self.lab.build(self.source(digest), self.lab.operator.checked)
+            self.builds = {digest: build}
+        return self.builds[digest]
+
+
+def tune(run: Run) -> RunState:
+    """Go on until a stop rule holds, then deliver. Returns the final state."""
+    while run.state.stop is None:
+        stop = stop_rule(run.state, run.rules, run.clock.elapsed, run.stop_asked())
+        if stop is None:
+            stop = one_round(run)
+        if stop is not None:
+            run.record(stop)
+    if run.state.final is None:
+        measure_final(run)
+    if run.state.delivered is None:
+        run.record(deliver(run.ledger.folder, run.lab.operator, run.state, run.clock.totals()))
+    return run.state
+
+
+def one_round(run: Run) -> Stopped | None:
+    """Take up one optimisation point, or the one that was interrupted. Gives a stop when nothing is left."""
+    current = run.state.open_round
+    if current is None:
+        renew_diagnosis(run)
+        point = choose(run)
+        if point is None:
+            return Stopped(reason=StopReason.NOTHING_LEFT, detail="no strategy has an untried edit")
+        current = begin(run, point)
+    explore(run, current)
+    finish(run, current)
+    return None
+
+
+def renew_diagnosis(run: Run) -> None:
+    """Diagnose the incumbent, once after each adoption: the bottleneck moves."""
+    done = run.state.diagnoses
+    if done and done[-1].incumbent == run.state.incumbent:
+        return
+    build = run.incumbent_build()
+    bottlenecks, facts = run.lab.backend.diagnose(
+        run.lab.operator,
+        run.source(run.state.incumbent),
+        build.artifacts,
+        incumbent_latency(run.state),
+    )
+    run.record(Diagnosed(incumbent=run.state.incumbent, bottlenecks=bottlenecks, facts=facts))
+
+
+def choose(run: Run) -> Point | None:
+    """Ask the proposer, and record which strategies do not apply, each reason once."""
+    answer = run.proposer.ask(run.state, run.here())
+    known = {(strategy, why) for (_i, strategy), why in run.state.skipped.items()}
+    for strategy, why in answer.skipped.items():
+        if (strategy, why) not in known:
+            incumbent = run.state.incumbent
+            run.record(StrategySkipped(strategy=strategy, incumbent=incumbent, why=why))
+    return answer.point
+
+
+def begin(run: Run, point: Point) -> Round:
+    """Open the round and enter its candidates."""
+    state = run.state
+    number = len(state.rounds) + 1
+    run.record(
+        RoundStarted(
+            round=number,
+            strategy=point.row,
+            reason=point.reason,
+            incumbent=state.incumbent,
+            documents=list(point.documents),
+        )
+    )
+    for edit in point.edits[: run.rules.max_experiments - state.experiments]:
+        enter(run, number, edit)
+    return state.rounds[number]
+
+
+def enter(run: Run, number: int, edit: Edit) -> None:
+    """Gates 1 and 2, then the candidate's source is kept and its trial begins."""
+    state = run.state
+    trial = len(state.trials) + 1
+    run.record(
+        TrialStarted(
+            trial=trial,
+            round=number,
+            strategy=edit.strategy,
+            edit=edit.id,
+            title=edit.title,
+            source=run.ledger.keep(edit.text),
+            parent=state.incumbent,
+        )
+    )
+    refused = static_gates(run.here(), edit.text, run.lab.operator)
+    if refused is not None:
+        outcome, reason = refused
+        run.record(TrialFinished(trial=trial, outcome=outcome, reason=reason))
+
+
+def explore(run: Run, current: Round) -> None:
+    """Build what is open, side by side, while nothing is timed; then take the trials one by one."""
+    waiting = [t for t in current.trials if t.is_open and t.number not in run.state.passed]
+    incumbent = run.incumbent_build()
+    run.progress(f"round {current.number}: building {len(waiting)} candidates")
+    with run.clock.on("build"):
+        built = build_all(run, waiting)
+    for trial in waiting:
+        if run.stop_asked():
+            return
+        run.progress(f"round {current.number}: {trial.title}")
+        result = take_trial(run.lab, trial.number, incumbent, built[trial.number], run.rule)
+        for kind in ("accuracy", "measure"):
+            run.clock.book(kind, result.seconds.get(kind, 0.0))
+        if result.outcome is Outcome.ADOPTED:
+            run.record(TrialPassed(trial=trial.number, result=result))
+            keep_build(run, trial, built[trial.number])
+        else:
+            run.record(result)
+
+
+def build_all(run: Run, trials: Sequence[Trial]) -> dict[int, Build | WorkerFailed]:
+    """Build several candidates, a few at a time, each in its own process."""
+
+    def one(trial: Trial) -> Build | WorkerFailed:
+        try:
+            return run.lab.build(run.source(trial.source), run.lab.operator.checked)
+        except WorkerFailed as failure:
+            return failure
+
+    with ThreadPoolExecutor(BUILDERS) as pool:
+        return dict(zip([t.number for t in trials], pool.map(one, trials), strict=True))
+
+
+def keep_build(run: Run, trial: Trial, build: Build | WorkerFailed) -> None:
+    """Keep the build of a candidate that may become the incumbent."""
+    if isinstance(build, Build):
+        run.builds[trial.source] = build
+
+
+def finish(run: Run, current: Round) -> None:
+    """End a round: the fastest of those that passed every gate is adopted; everything else is rolled back."""
+    if any(t.is_open and t.number not in run.state.passed for t in current.trials):
+        close_unfinished(run, current)
+    passed = {t.number: run.state.passed[t.number] for t in current.trials if t.is_open}
+    best = max(passed, key=lambda n: passed[n].ratio.value, default=None)  # type: ignore[union-attr]
+    for number, result in passed.items():
+        outcome = Outcome.ADOPTED if number == best else Outcome.NO_GAIN
+        reason = "" if number == best else f"faster, but trial {best} of this round is faster still"
+        run.record(result.model_copy(update={"outcome": outcome, "reason": reason}))
+    shown = best if best is not None else best_failed(current)
+    incumbent = run.state.trials[best].source if best is not None else run.state.incumbent
+    version = version_name(run.lab.operator, current.number)
+    text = run.source(run.state.trials[shown].source if shown is not None else incumbent)
+    write_version(run.ledger.folder, version, text)
+    run.record(
+        RoundFinished(
+            round=current.number, adopted=best, shown=shown, version=version, incumbent=incumbent
+        )
+    )
+
+
+def close_unfinished(run: Run, current: Round) -> None:
+    """The user stopped in mid-round: what was not timed ends as such, so that no trial stays open for ever."""
+    for trial in current.trials:
+        if trial.is_open and trial.number not in run.state.passed:
+            reason = "the user stopped the run before this trial was timed"
+            run.record(TrialFinished(trial=trial.number, outcome=Outcome.PRUNED, reason=reason))
+
+
+def best_failed(current: Round) -> int | None:
+    """The trial whose source a round without adoption shows: the fastest of those timed, else the first."""
+    timed = [t for t in current.trials if t.ratio is not None]
+    if timed:
+        return max(timed, key=lambda t: t.ratio.value if t.ratio else 0.0).number
+    return current.trials[0].number if current.trials else None
+
+
+def measure_final(run: Run) -> None:
+    """Measure the best version again against the baseline: fresh processes, every workload, all outputs checked.
+
+    A version that fails now, though it was adopted, is not delivered: its predecessor is measured instead.
+    """
+    operator = run.lab.operator
+    run.progress("measuring the best version again, on every workload")
+    with run.clock.on("build"):
+        baseline = run.lab.build(operator.text, operator.checked)
+    for digest in [trial.source for trial in reversed(run.state.lineage)] + [run.state.run.source_sha256]:
+        with run.clock.on("build"):
+            build = run.lab.build(run.source(digest), operator.checked)
+        try:
+            with run.clock.on("measure"):
+                final = final_contest(run.lab, baseline, build, digest, run.rule)
+        except (GateClosed, WorkerFailed) as failure:
+            run.record(Noted(text=f"version {digest[:12]} fails when measured again: {failure.reason}"))
+            continue
+        run.record(final)
+        note_doubtful(run)
+        return
+    raise BaselineFailed(
+        "the baseline itself fails when it is measured again",
+        where=str(operator.source),
+        fix="See the notes in the ledger; `resume` measures again.",
+    )
+
+
+def note_doubtful(run: Run) -> None:
+    """Say so for each workload on which the delivered version may not be faster."""
+    final = run.state.final
+    if final is None or final.source == run.state.run.source_sha256:
+        return
+    for name, ratio in final.ratios.items():
+        if ratio.low <= 1.0:
+            text = f"on {name} the delivered version is not credibly faster: {ratio.value:.3f}x"
+            run.record(Noted(text=f"{text} [{ratio.low:.3f}, {ratio.high:.3f}]"))
+
+
+def require_same_source(state: RunState, text_sha256: str, where: str) -> None:
+    """A run is resumed only on the source that it began with.
+
+    Raises:
+        BadInput: the source has changed since.
+    """
+    if state.run.source_sha256 != text_sha256:
+        raise BadInput(
+            "the source has changed since this run began",
+            where=where,
+            fix="Start a new run with `tune --fresh`; the old folder is kept under another name.",
+        )

@@ -1,0 +1,311 @@
+"""The gates, in their order, for every candidate: whoever proposed it, nobody can skip one.
+
+1. one change and 2. static legality are checked on the source, before anything is spent; 3. the build, 4. accuracy on
+fresh inputs before timing and on what the timed calls left, 5. integrity, 6. performance against the incumbent. The
+result is a `TrialFinished` event; the first gate that is not passed decides its outcome.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from opratchet.edit.legality import broken_rule
+from opratchet.edit.model import Situation
+from opratchet.edit.onechange import outside_changes
+from opratchet.edit.source import KernelSource
+from opratchet.judge.accuracy import compare
+from opratchet.judge.decision import LOOKS, Rule, Verdict, aggregate, interval, judge, ratio_of
+from opratchet.judge.integrity import changed_input, clocks_disagree, unwritten_output
+from opratchet.lab.bench import Build, CheckedCall, Lab, Rig
+from opratchet.lab.pairs import Pair, Timer, device_lock, pairs
+from opratchet.lab.supervisor import WorkerFailed
+from opratchet.ledger.events import FinalMeasured, TrialFinished
+from opratchet.ledger.words import Accuracy, Latency, MetricKind, Outcome, Ratio
+from opratchet.operator.model import Operator, Workload
+
+
+class GateClosed(Exception):
+    """A candidate did not pass a gate: its outcome, and why."""
+
+    def __init__(self, outcome: Outcome, reason: str, accuracy: Sequence[Accuracy] = ()) -> None:
+        super().__init__(reason)
+        self.outcome = outcome
+        self.reason = reason
+        self.accuracy = list(accuracy)
+
+
+@dataclass
+class Comparison:
+    """What timing two builds against each other gave.
+
+    Attributes:
+        verdict: Answer for the candidate.
+        ratio: Aggregate speed-up over the workloads (geometric mean).
+        ratios: Speed-up by workload.
+        incumbent: Latency of the incumbent by workload.
+        candidate: Latency of the candidate by workload.
+        accuracy: Comparison with the golden, of fresh calls and of timed ones.
+        seconds: Wall time by kind: `accuracy`, `measure`.
+    """
+
+    verdict: Verdict
+    ratio: Ratio
+    ratios: dict[str, Ratio]
+    incumbent: dict[str, Latency]
+    candidate: dict[str, Latency]
+    accuracy: list[Accuracy] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def static_gates(
+    situation: Situation, text: str, operator: Operator
+) -> tuple[Outcome, str] | None:
+    """Gates 1 and 2 on a candidate's source, before anything is spent: None when it may go on.
+
+    Args:
+        situation: The incumbent on its target.
+        text: The candidate.
+        operator: The operator; its golden, inputs and workloads must be untouched.
+    """
+    changed = outside_changes(situation.source.text, text, operator.kernel)
+    if changed:
+        return Outcome.CHEATED, f"the candidate changes what it may not: {changed}"
+    for shape in situation.shapes:
+        rule = broken_rule(KernelSource(text, operator.kernel), situation.target, shape)
+        if rule:
+            return Outcome.PRUNED, rule
+    return None
+
+
+def check_accuracy(
+    operator: Operator, workload: Workload, call: CheckedCall
+) -> list[Accuracy]:
+    """Gates 4 and 5 on one call: outputs against the golden, inputs unchanged, outputs wholly written.
+
+    Raises:
+        GateClosed: `accuracy_failed` or `cheated`.
+    """
+    records = [
+        compare(
+            expected,
+            seen,
+            operator.tolerances[str(seen.dtype)],
+            workload=workload.id,
+            output=name,
+        )
+        for name, (expected, seen) in call.outputs.items()
+    ]
+    evidence = [changed_input(name, own, seen) for name, (own, seen) in call.inputs.items()]
+    for text in filter(None, evidence):
+        raise GateClosed(Outcome.CHEATED, f"{workload.id}: {text}", records)
+    for record in records:
+        if not record.passed:
+            raise GateClosed(Outcome.ACCURACY_FAILED, describe(record, call), records)
+    return records
+
+
+def describe(record: Accuracy, call: CheckedCall) -> str:
+    """Why an output fails, in one line, with its figures."""
+    unwritten = unwritten_output(record.output, call.outputs[record.output][1])
+    if unwritten:
+        return f"{record.workload}: {unwritten}"
+    return (
+        f"{record.workload}: {record.output}{list(record.worst_index)} is off by {record.max_abs:.2g} "
+        f"(relative {record.max_rel:.2g}, allowed {record.rtol:.0e}); "
+        f"{record.out_of_tolerance:.2%} of the elements are out of tolerance"
+    )
+
+
+def verify(lab: Lab, rig: Rig) -> list[Accuracy]:
+    """Load every workload and check one fresh call of each.
+
+    Raises:
+        GateClosed: a workload is wrong.
+        WorkerFailed: a call crashed or took too long.
+    """
+    records: list[Accuracy] = []
+    for workload in lab.operator.checked:
+        rig.load(workload)
+        records += check_accuracy(lab.operator, workload, rig.call(workload))
+    return records
+
+
+def contest(
+    lab: Lab, incumbent: Build, candidate: Build, rule: Rule, *, looks: Sequence[int] = LOOKS
+) -> Comparison:
+    """Gates 4 to 6 for two builds side by side in fresh processes.
+
+    Raises:
+        GateClosed: the candidate is inaccurate or caught, before or in its timed calls.
+        WorkerFailed: the candidate crashed, hung or ran out of memory.
+    """
+    start = time.monotonic()
+    with lab.open(candidate) as ours, lab.open(incumbent) as theirs:
+        accuracy = verify(lab, ours)
+        for workload in lab.operator.tuned:
+            theirs.load(workload)
+        checked = time.monotonic()
+        with device_lock(f"{lab.backend.device()}{lab.cpu}"):
+            result = _time(lab.operator.tuned, theirs, ours, rule, looks)
+        timed = time.monotonic()
+        for workload in lab.operator.tuned:
+            accuracy += check_timed(lab, workload, ours)
+    result.accuracy = accuracy
+    result.seconds = {
+        "accuracy": checked - start + time.monotonic() - timed,
+        "measure": timed - checked,
+    }
+    return result
+
+
+def check_timed(lab: Lab, workload: Workload, rig: Rig) -> list[Accuracy]:
+    """Accuracy of what the timed calls leave: one more batch into poisoned memory, then compare.
+
+    Raises:
+        GateClosed: correct before timing and wrong in it.
+    """
+    rig.poison(workload)
+    rig.batch(workload, 2)
+    return check_accuracy(lab.operator, workload, rig.call(workload, fresh=False))
+
+
+def _time(
+    workloads: Sequence[Workload], theirs: Rig, ours: Rig, rule: Rule, looks: Sequence[int]
+) -> Comparison:
+    collected: dict[str, list[Pair]] = {w.id: [] for w in workloads}
+    streams = {w.id: pairs(Timer(theirs, w), Timer(ours, w)) for w in workloads}
+    result: Comparison | None = None
+    for look in looks:
+        for name, stream in streams.items():
+            collected[name] += islice(stream, look - len(collected[name]))
+        _check_clocks(collected)
+        result = summarise(collected, rule)
+        if result.verdict is not Verdict.INCONCLUSIVE:
+            break
+    assert result is not None
+    return result
+
+
+def _check_clocks(collected: Mapping[str, Sequence[Pair]]) -> None:
+    """Gate 5: the supervisor's own clock agrees with the worker's."""
+    for name, taken in collected.items():
+        evidence = clocks_disagree(
+            [(p.candidate.worker_ns, p.candidate.supervisor_ns) for p in taken],
+            [(p.incumbent.worker_ns, p.incumbent.supervisor_ns) for p in taken],
+        )
+        if evidence:
+            raise GateClosed(Outcome.CHEATED, f"{name}: {evidence}")
+
+
+def summarise(collected: Mapping[str, Sequence[Pair]], rule: Rule) -> Comparison:
+    """Ratios and latencies of the pairs so far, and the verdict on them."""
+    logs = {
+        name: [math.log(p.incumbent.ns / p.candidate.ns) for p in taken]
+        for name, taken in collected.items()
+    }
+    ratios = {name: ratio_of(values, rule.confidence) for name, values in logs.items()}
+    total = ratio_of(aggregate(logs), rule.confidence)
+    return Comparison(
+        verdict=judge(total, ratios, rule),
+        ratio=total,
+        ratios=ratios,
+        incumbent={n: latency([p.incumbent.ns for p in taken]) for n, taken in collected.items()},
+        candidate={n: latency([p.candidate.ns for p in taken]) for n, taken in collected.items()},
+    )
+
+
+def latency(samples_ns: Sequence[float], confidence: float = 0.95) -> Latency:
+    """A measured latency from batch times in nanoseconds a call: trimmed mean of logarithms, with its interval."""
+    centre, low, high = interval([math.log(ns) for ns in samples_ns], confidence)
+    return Latency(
+        kind=MetricKind.MEASURED,
+        us=math.exp(centre) / 1e3,
+        low_us=math.exp(low) / 1e3,
+        high_us=math.exp(high) / 1e3,
+        samples=len(samples_ns),
+    )
+
+
+def final_contest(
+    lab: Lab, baseline: Build, best: Build, digest: str, rule: Rule
+) -> FinalMeasured:
+    """The delivered source against the baseline: fresh processes, a fixed number of pairs, every output checked.
+
+    Raises:
+        GateClosed: the version is inaccurate or caught.
+        WorkerFailed: it crashed, hung or ran out of memory.
+    """
+    result = contest(lab, baseline, best, replace(rule, trials=1), looks=(FINAL_PAIRS,))
+    return FinalMeasured(
+        source=digest,
+        baseline=result.incumbent,
+        final=result.candidate,
+        ratios=result.ratios,
+        ratio=result.ratio,
+        accuracy=result.accuracy,
+        seconds=result.seconds,
+    )
+
+
+FINAL_PAIRS = 60
+
+_OUTCOMES = {
+    Verdict.FASTER: Outcome.ADOPTED,
+    Verdict.SLOWER: Outcome.REGRESSED,
+    Verdict.TIE: Outcome.NO_GAIN,
+    Verdict.INCONCLUSIVE: Outcome.NO_GAIN,
+}
+
+
+def take_trial(
+    lab: Lab, number: int, incumbent: Build, candidate: Build | WorkerFailed, rule: Rule
+) -> TrialFinished:
+    """Take one built candidate through the remaining gates; always ends in exactly one outcome.
+
+    `adopted` means here that it may be adopted: of several in a round, the engine keeps the fastest.
+    """
+    if isinstance(candidate, WorkerFailed):
+        return TrialFinished(
+            trial=number, outcome=candidate.outcome, reason=candidate.reason, log=candidate.log
+        )
+    seconds = {"build": candidate.seconds}
+    if candidate.code == incumbent.code:
+        return TrialFinished(
+            trial=number,
+            outcome=Outcome.NO_GAIN,
+            reason="the generated code is the same: no effect on this target",
+            seconds=seconds,
+            no_effect=True,
+        )
+    start = time.monotonic()
+    try:
+        result = contest(lab, incumbent, candidate, rule)
+    except (GateClosed, WorkerFailed) as failure:
+        return TrialFinished(
+            trial=number,
+            outcome=failure.outcome,
+            reason=failure.reason,
+            accuracy=failure.accuracy if isinstance(failure, GateClosed) else [],
+            log=failure.log if isinstance(failure, WorkerFailed) else "",
+            seconds={**seconds, "accuracy": time.monotonic() - start},
+        )
+    return TrialFinished(
+        trial=number,
+        outcome=_OUTCOMES[result.verdict],
+        reason=_REASONS.get(result.verdict, ""),
+        ratio=result.ratio,
+        ratios=result.ratios,
+        latency=result.candidate,
+        accuracy=result.accuracy,
+        seconds={**seconds, **result.seconds},
+    )
+
+
+_REASONS = {
+    Verdict.TIE: "any gain is below the minimum effect",
+    Verdict.INCONCLUSIVE: "not told apart from the incumbent within the budget of pairs",
+}

@@ -1,0 +1,251 @@
+"""The supervisor's side: it starts workers, gives them work, and ends them, whatever they do.
+
+A worker is ended by killing its whole process tree with SIGKILL, first its session and then every descendant that
+left it. Nothing waits for a worker longer than its time limit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from opratchet.errors import EnvironmentMissing
+from opratchet.lab.channel import Channel, ChannelClosed
+from opratchet.ledger.words import Outcome
+
+_MEMORY_SIGNS = ("MemoryError", "bad_alloc", "Cannot allocate memory", "out of memory")
+
+
+class WorkerFailed(Exception):
+    """A worker did not do its job.
+
+    Attributes:
+        outcome: `timeout`, `out_of_memory`, `crashed` or `compile_failed`.
+        reason: What happened, for people.
+        log: The end of what it printed.
+    """
+
+    def __init__(self, outcome: Outcome, reason: str, log: str = "") -> None:
+        super().__init__(reason)
+        self.outcome = outcome
+        self.reason = reason
+        self.log = log
+
+
+def kill_tree(pid: int) -> None:
+    """Kill a process, its session and all its descendants. Never raises for what is gone already."""
+    victims = [pid]
+    with contextlib.suppress(psutil.Error):
+        victims += [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    with contextlib.suppress(OSError):
+        os.killpg(pid, signal.SIGKILL)
+    for victim in victims:
+        with contextlib.suppress(OSError):
+            os.kill(victim, signal.SIGKILL)
+
+
+def worker_environment() -> dict[str, str]:
+    """The environment of workers: one thread a library, the same text encoding everywhere, ours to import."""
+    package = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
+    single = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    return {**os.environ, **single, "PYTHONPATH": path, "PYTHONUTF8": "1"}
+
+
+class Nursery:
+    """The process that forks workers which need the backend's heavy modules."""
+
+    def __init__(self, preload: Sequence[str], log: Path) -> None:
+        self.channel, theirs = Channel.pair()
+        self._lock = threading.Lock()
+        self._alive: set[int] = set()
+        command = [sys.executable, "-m", "opratchet.lab.nursery", str(theirs.fileno()), *preload]
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                command,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                env=worker_environment(),
+            )
+        theirs.close()
+        self._ready = False
+
+    def wait_ready(self, timeout: float = 180.0) -> None:
+        """Wait until the heavy modules are imported.
+
+        Raises:
+            EnvironmentMissing: one of them cannot be imported.
+        """
+        if self._ready:
+            return
+        try:
+            reply, _ = self.channel.receive(timeout)
+        except (ChannelClosed, TimeoutError):
+            reply = {"error": "the process ended or did not answer in time"}
+        if "error" in reply:
+            raise EnvironmentMissing(
+                f"the backend's packages cannot be imported: {reply['error']}",
+                fix="`opratchet doctor` says what is missing and how to install it.",
+            )
+        self._ready = True
+
+    def fork(self, role: str, folder: Path, job: Mapping[str, Any]) -> Worker:
+        """Start a worker in a role (see `opratchet.lab.worker.ROLES`)."""
+        ours, theirs = Channel.pair()
+        log = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (the worker object keeps it)
+        message = {"op": "fork", "role": role, "folder": str(folder), **job}
+        with self._lock:
+            self.wait_ready()
+            self.channel.send(message, [theirs.fileno(), log.fileno()])
+            pid = int(self.channel.receive(30)[0]["pid"])
+            self._alive.add(pid)
+        theirs.close()
+        return Worker(ours, pid, log, self)
+
+    def end(self, pid: int) -> int:
+        """Kill a worker's tree and collect its exit code."""
+        kill_tree(pid)
+        with self._lock:
+            status = int(self.channel.ask({"op": "wait", "pid": pid}, 30)["status"])
+            self._alive.discard(pid)
+            self._kill_strays()
+        return status
+
+    def _kill_strays(self) -> None:
+        """Descendants of ended workers were adopted by the nursery: children of it that it did not fork."""
+        with contextlib.suppress(psutil.Error):
+            for child in psutil.Process(self.process.pid).children():
+                if child.pid not in self._alive:
+                    kill_tree(child.pid)
+
+    def close(self) -> None:
+        """End the nursery and everything below it."""
+        kill_tree(self.process.pid)
+        self.process.wait()
+        self.channel.close()
+
+
+class Worker:
+    """One forked worker: its channel, and the end of what it printed."""
+
+    def __init__(self, channel: Channel, pid: int, log: Any, nursery: Nursery) -> None:
+        self.channel = channel
+        self.pid = pid
+        self._log = log
+        self._nursery = nursery
+
+    def receive(self, timeout: float) -> dict[str, Any]:
+        """The next answer.
+
+        Raises:
+            WorkerFailed: it took too long, ran out of memory or crashed; the worker is dead then.
+        """
+        try:
+            return self.channel.receive(max(timeout, 0.001))[0]
+        except TimeoutError:
+            self.close()
+            raise WorkerFailed(Outcome.TIMEOUT, "took longer than allowed", self.output()) from None
+        except ChannelClosed:
+            status = self.close()
+            raise died(status, self.output()) from None
+
+    def output(self, limit: int = 64 << 10) -> str:
+        """The end of what the worker printed."""
+        self._log.seek(0, os.SEEK_END)
+        self._log.seek(max(0, self._log.tell() - limit))
+        return str(self._log.read().decode("utf-8", "replace"))
+
+    def close(self) -> int:
+        """End the worker; gives its exit code."""
+        status = self._nursery.end(self.pid)
+        self.channel.close()
+        return status
+
+
+def died(status: int, output: str) -> WorkerFailed:
+    """What it means that a worker ended without an answer."""
+    if any(sign in output for sign in _MEMORY_SIGNS):
+        return WorkerFailed(Outcome.OUT_OF_MEMORY, "ran into the memory limit", output)
+    if status < 0:
+        return WorkerFailed(Outcome.CRASHED, f"killed by {_signal_name(-status)}", output)
+    return WorkerFailed(Outcome.CRASHED, f"ended with exit code {status} and no result", output)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+class RunWorker:
+    """A fresh run worker (`opratchet.lab.runner`): loads artefacts and calls them.
+
+    Args:
+        runtime: The backend's runtime module.
+        cpu: CPU to keep to, or -1.
+        memory: Bytes it may take beyond its start.
+        folder: Where its output is kept.
+    """
+
+    def __init__(self, runtime: str, cpu: int, memory: int, folder: Path) -> None:
+        self.channel, theirs = Channel.pair()
+        self._log = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        arguments = [str(theirs.fileno()), runtime, str(cpu), str(memory)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "opratchet.lab.runner", *arguments],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            start_new_session=True,
+            env=worker_environment(),
+        )
+        theirs.close()
+
+    def ask(
+        self, message: Mapping[str, Any], timeout: float, fds: Sequence[int] = ()
+    ) -> dict[str, Any]:
+        """Give one command and wait for its answer.
+
+        Raises:
+            WorkerFailed: it took too long, ran out of memory, crashed or could not do it.
+        """
+        try:
+            self.channel.send(message, fds)
+            reply = self.channel.receive(timeout)[0]
+        except TimeoutError:
+            self.close()
+            raise WorkerFailed(Outcome.TIMEOUT, "a call took longer than allowed") from None
+        except ChannelClosed:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(2)
+            self.close()
+            raise died(self.process.returncode, self._output()) from None
+        if reply.get("ok") is not True:
+            raise WorkerFailed(Outcome.CRASHED, json.dumps(reply.get("error", "refused")))
+        return reply
+
+    def _output(self) -> str:
+        self._log.seek(0)
+        return str(self._log.read(64 << 10).decode("utf-8", "replace"))
+
+    def close(self) -> None:
+        """Kill the worker's tree."""
+        kill_tree(self.process.pid)
+        self.process.wait()
+        self.channel.close()

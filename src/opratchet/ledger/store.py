@@ -1,0 +1,204 @@
+"""The append-only store: `ledger.jsonl`, one event a line, chained by hash, flushed to disk before anything else goes on.
+
+Each line is a JSON object `{"seq", "at", "prev", "event", "hash"}`; `hash` is the SHA-256 of the line without it
+and `prev` the hash of the line before, so a change anywhere breaks the chain from there on. A last line without its
+newline is what a crash in mid-write leaves; it is dropped on opening, and nothing else is ever forgiven.
+Sources are kept beside it by their own hash in `objects/`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from types import TracebackType
+
+from pydantic import ValidationError
+
+from opratchet.errors import LedgerError
+from opratchet.ledger.events import LINE, Event, Line
+from opratchet.ledger.files import atomic_write
+
+LEDGER = "ledger.jsonl"
+OBJECTS = "objects"
+_HASH_KEY = b',"hash":"'
+_TAIL = len(_HASH_KEY) + 64 + len(b'"}')
+
+
+def seal(body: bytes) -> bytes:
+    """A line's JSON object without its closing brace's hash, with the hash appended."""
+    digest = hashlib.sha256(body).hexdigest().encode()
+    return body[:-1] + _HASH_KEY + digest + b'"}'
+
+
+def unseal(raw: bytes) -> tuple[bytes, str]:
+    """The JSON object without its hash, and the hash that it claims.
+
+    Raises:
+        ValueError: the line does not end in a hash.
+    """
+    if len(raw) <= _TAIL or raw[-_TAIL : -_TAIL + len(_HASH_KEY)] != _HASH_KEY:
+        raise ValueError("the line does not end in a hash")
+    return raw[:-_TAIL] + b"}", raw[-66:-2].decode("ascii", "replace")
+
+
+def read_lines(path: Path) -> list[Line]:
+    """All events of a ledger, checked against the chain.
+
+    Raises:
+        LedgerError: the file is missing, or a complete line is damaged, out of order or not chained.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise LedgerError(
+            f"the ledger cannot be read: {error.strerror}",
+            where=str(path),
+            fix="Give the folder that a run left behind (perf_opt).",
+        ) from None
+    complete, _torn = split_torn(data)
+    return list(_checked(complete, path))
+
+
+def split_torn(data: bytes) -> tuple[bytes, bytes]:
+    """The complete lines, and what follows the last newline (empty unless a write was cut short)."""
+    end = data.rfind(b"\n") + 1
+    return data[:end], data[end:]
+
+
+def _checked(data: bytes, path: Path) -> Iterator[Line]:
+    previous = ""
+    for number, raw in enumerate(data.splitlines()):
+        where = f"{path}:{number + 1}"
+        try:
+            body, claimed = unseal(raw)
+            line = LINE.validate_json(body)
+        except (ValueError, ValidationError) as error:
+            first = str(error).splitlines()[0]
+            raise LedgerError(f"this line is damaged ({first})", where=where, fix=_DAMAGE) from None
+        if hashlib.sha256(body).hexdigest() != claimed:
+            raise LedgerError("this line was changed after it was written", where=where, fix=_DAMAGE)
+        if line.prev != previous or line.seq != number:
+            raise LedgerError("a line before this one is missing, added or moved", where=where, fix=_DAMAGE)
+        previous = claimed
+        yield line
+
+
+_DAMAGE = "Restore the file from a copy, or start a new run in another folder (--out)."
+
+
+class Ledger:
+    """A ledger open for writing; holds an exclusive lock, so two runs never share a folder.
+
+    Args:
+        folder: The `perf_opt` folder; it is created.
+        create: True for a new run (the ledger must not exist), False to continue one.
+
+    Raises:
+        LedgerError: the folder is in use, or the ledger exists / does not exist, or it is damaged.
+    """
+
+    def __init__(self, folder: Path, *, create: bool) -> None:
+        self.folder = folder
+        self.path = folder / LEDGER
+        if not create and not self.path.exists():
+            raise LedgerError("there is no ledger here", where=str(folder), fix="Start a run with `tune`.")
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = self.path.open("ab")
+        try:
+            self._lock()
+            self.lines = self._open_existing()
+            if create and self.lines:
+                raise LedgerError(
+                    "a run is recorded here already",
+                    where=str(self.path),
+                    fix="Continue it with `resume`, name another folder with --out, or pass --fresh.",
+                )
+        except LedgerError:
+            self._file.close()
+            raise
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            owner = (self.folder / "run.pid").read_text(errors="replace").strip() or "unknown"
+            raise LedgerError(
+                f"another run (process {owner}) is writing here",
+                where=str(self.folder),
+                fix="Wait for it, stop it with `stop`, or name another folder with --out.",
+            ) from None
+        (self.folder / "run.pid").write_text(f"{os.getpid()}\n")
+
+    def _open_existing(self) -> list[Line]:
+        complete, torn = split_torn(self.path.read_bytes())
+        lines = list(_checked(complete, self.path))
+        if torn:
+            os.truncate(self.path, len(complete))
+            self._sync()
+        self._previous = unseal(complete.splitlines()[-1])[1] if complete else ""
+        return lines
+
+    def _sync(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def append(self, event: Event) -> Line:
+        """Write one event and flush it to disk; when this returns, the event is on record."""
+        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        line = Line(seq=len(self.lines), at=now, prev=self._previous, event=event)
+        sealed = seal(line.model_dump_json().encode("utf-8"))
+        self._file.write(sealed + b"\n")
+        self._sync()
+        self._previous = unseal(sealed)[1]
+        self.lines.append(line)
+        return line
+
+    def keep(self, text: str) -> str:
+        """Store a source by its hash and give the hash back."""
+        digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
+        path = object_path(self.folder, digest)
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            atomic_write(path, text)
+        return digest
+
+    def close(self) -> None:
+        """Release the folder."""
+        (self.folder / "run.pid").unlink(missing_ok=True)
+        self._file.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def object_path(folder: Path, digest: str) -> Path:
+    """Where the source with this hash lies."""
+    return folder / OBJECTS / f"{digest}.py"
+
+
+def read_object(folder: Path, digest: str) -> str:
+    """A source by its hash.
+
+    Raises:
+        LedgerError: it is missing, or its content does not match its hash.
+    """
+    path = object_path(folder, digest)
+    try:
+        data = path.read_bytes()
+    except OSError:
+        raise LedgerError("a recorded source is missing", where=str(path), fix=_DAMAGE) from None
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise LedgerError("a recorded source was changed", where=str(path), fix=_DAMAGE)
+    return data.decode("utf-8")

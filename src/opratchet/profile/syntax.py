@@ -1,0 +1,106 @@
+"""Small questions to the syntax tree of a kernel: names, values, and where its parts are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from opratchet.errors import BadInput
+from opratchet.profile.arithmetic import value_of
+
+
+def parse(text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        raise BadInput(
+            f"syntax error: {error}",
+            where=f"line {line}" if line else "",
+            fix="Mend the source, then run again.",
+        ) from None
+
+
+def find_factory(module: ast.Module, kernel: str) -> ast.FunctionDef:
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef) and node.name == kernel:
+            return node
+    raise BadInput(
+        f"there is no function `{kernel}`", fix="Name the kernel factory in the manifest."
+    )
+
+
+def kernel_body(factory: ast.FunctionDef) -> ast.FunctionDef:
+    """The function with `@T.prim_func` inside the factory; the factory itself when there is none."""
+    for node in ast.walk(factory):
+        if isinstance(node, ast.FunctionDef) and any(
+            last_name(decorator) == "prim_func" for decorator in node.decorator_list
+        ):
+            return node
+    return factory
+
+
+def parameters(function: ast.FunctionDef) -> frozenset[str]:
+    arguments = function.args
+    return frozenset(arg.arg for arg in (*arguments.args, *arguments.kwonlyargs))
+
+
+def known_names(
+    module: ast.Module, factory: ast.FunctionDef, arguments: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Values of the names a kernel body may use: module constants, defaults, arguments, factory constants."""
+    names: dict[str, Any] = {}
+    _assign(module.body, names)
+    positional = factory.args.args[len(factory.args.args) - len(factory.args.defaults) :]
+    for arg, default in zip(positional, factory.args.defaults, strict=True):
+        _bind(arg.arg, default, names)
+    for arg, value in zip(factory.args.kwonlyargs, factory.args.kw_defaults, strict=True):
+        if value is not None:
+            _bind(arg.arg, value, names)
+    names.update(arguments)
+    _assign(factory.body, names)
+    return names
+
+
+def _assign(statements: list[ast.stmt], names: dict[str, Any]) -> None:
+    for statement in statements:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            _bind(statement.targets[0].id, statement.value, names)
+
+
+def _bind(name: str, value: ast.expr, names: dict[str, Any]) -> None:
+    if isinstance(value, ast.Constant):
+        names[name] = value.value
+        return
+    known = number(value, names)
+    if known is not None:
+        names[name] = known
+
+
+def number(node: ast.expr, names: Mapping[str, Any]) -> float | int | None:
+    """Value of an expression; None when the text does not tell."""
+    try:
+        return value_of(node, names)
+    except (ValueError, ArithmeticError, TypeError):
+        return None
+
+
+def last_name(node: ast.expr) -> str:
+    """`copy` for `T.copy` and for `T.copy(...)`; empty for what has no name."""
+    if isinstance(node, ast.Call):
+        return last_name(node.func)
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def root(node: ast.expr) -> str:
+    """`x` for `x`, `x[i, j]` and `x[i][j]`; empty for what is no buffer."""
+    while isinstance(node, (ast.Subscript, ast.Starred)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def mentions(node: ast.AST, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))

@@ -1,0 +1,161 @@
+"""The catalogue: the written procedure's table, ordered by its priority, the diagnosis and what has paid off.
+
+Each row of the flow's table gets an expected gain:
+
+- the middle of its band, or what its best edit promises where a strategy can tell more;
+- raised where the diagnosis says that a bottleneck is one the row's strategies ease;
+- replaced by the measured gain of an edit that was found credibly faster earlier, but lost to a better one of its round;
+- lowered for each round in which the row gained nothing since its last adoption.
+
+The row with the highest expectation is the next point; on a tie the table's order decides. Its edits are tried best
+guess first, at most `trials_per_round` of them; what is left waits for a later round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from opratchet.edit.model import Edit, NotApplicable, Situation, Strategy
+from opratchet.edit.source import sha256
+from opratchet.flow.model import Flow, Row
+from opratchet.ledger.state import RunState
+from opratchet.propose.base import Answer, Point, Proposer
+
+DISAPPOINTMENT = 0.35
+EASING = 2.0
+
+
+@dataclass(frozen=True)
+class _Offer:
+    """A row with its edits that are still worth a trial, and what is expected of it."""
+
+    row: Row
+    edits: list[Edit]
+    expected: float
+    reason: str
+    documents: tuple[str, ...]
+
+
+class Catalogue(Proposer):
+    """Proposer of the written procedure.
+
+    Args:
+        flow: The procedure.
+        strategies: The strategies that may be used.
+        language: Language of the reasons, `zh` or `en`.
+    """
+
+    def __init__(self, flow: Flow, strategies: Iterable[Strategy], language: str = "en") -> None:
+        self.flow = flow
+        self.strategies = tuple(strategies)
+        self.language = language
+
+    def ask(self, state: RunState, situation: Situation) -> Answer:
+        """The row with the highest expected gain, its untried edits, and the strategies that do not apply."""
+        skipped: dict[str, str] = {}
+        offers = [self._offer(state, situation, row, skipped) for row in self.flow.rows]
+        open_offers = [offer for offer in offers if offer.edits]
+        if not open_offers:
+            return Answer(None, skipped)
+        best = max(open_offers, key=lambda offer: offer.expected)
+        edits = best.edits[: self.flow.trials_per_round]
+        return Answer(Point(best.row.id, best.reason, edits, best.documents), skipped)
+
+    def again(self, state: RunState, situation: Situation, row: str) -> Sequence[Edit]:
+        """All edits of a row on this incumbent."""
+        return [edit for _s, edits in self._edits(situation, row, {}) for edit in edits]
+
+    def _edits(
+        self, situation: Situation, row: str, skipped: dict[str, str]
+    ) -> Iterable[tuple[Strategy, list[Edit]]]:
+        for strategy in self.strategies:
+            if strategy.row != row:
+                continue
+            found = strategy.edits(situation)
+            if isinstance(found, NotApplicable):
+                skipped[strategy.id] = found.why
+            else:
+                yield strategy, found
+
+    def _offer(
+        self, state: RunState, situation: Situation, row: Row, skipped: dict[str, str]
+    ) -> _Offer:
+        used: list[Strategy] = []
+        edits: list[Edit] = []
+        for strategy, found in self._edits(situation, row.id, skipped):
+            fresh = [edit for edit in found if _is_untried(state, situation, edit)]
+            if fresh:
+                used.append(strategy)
+                edits += fresh
+        known = known_gains(state)
+        edits.sort(key=lambda edit: -max(known.get(edit.id, 0.0) + 1.0, edit.prior))
+        expected, reason = self._expect(state, row, used, edits, known)
+        return _Offer(row, edits, expected, reason, self._documents(situation, used))
+
+    def _expect(
+        self,
+        state: RunState,
+        row: Row,
+        used: Sequence[Strategy],
+        edits: Sequence[Edit],
+        known: Mapping[str, float],
+    ) -> tuple[float, str]:
+        measured = max((known[edit.id] for edit in edits if edit.id in known), default=0.0)
+        if measured > 0:
+            return measured, f"an edit of this row measured {1 + measured:.2f}x and waited its turn"
+        promise = max((edit.prior - 1.0 for edit in edits), default=0.0)
+        eased, why = _easing(state, used)
+        barren = _barren_rounds(state, row.id)
+        expected = max(row.expected, promise) * (1 + EASING * eased) * DISAPPOINTMENT**barren
+        low, high = row.gain
+        band = f"expected {low:.0%} to {high:.0%}"
+        return expected, f"{band}; {why}" if why else band
+
+    def _documents(self, situation: Situation, used: Sequence[Strategy]) -> tuple[str, ...]:
+        guide = self.flow.guides.get(situation.target.backend)
+        pages = [strategy.document for strategy in used] + ([guide] if guide else [])
+        return tuple(dict.fromkeys(pages))
+
+
+def _is_untried(state: RunState, situation: Situation, edit: Edit) -> bool:
+    """Not tried on this incumbent, not known to have no effect, and not a source that was judged before."""
+    return (
+        (situation.source.sha256, edit.id) not in state.tried
+        and edit.id not in state.no_effect
+        and sha256(edit.text) not in state.judged
+    )
+
+
+def known_gains(state: RunState) -> dict[str, float]:
+    """Gains of edits that were credibly faster than their incumbent and were not adopted, by edit id."""
+    adopted = {trial.edit for trial in state.lineage}
+    return {
+        trial.edit: trial.ratio.value - 1.0
+        for trial in state.trials.values()
+        if trial.ratio is not None and trial.ratio.low > 1.0 and trial.edit not in adopted
+    }
+
+
+def _easing(state: RunState, used: Sequence[Strategy]) -> tuple[float, str]:
+    """How strongly the present diagnosis points at what these strategies ease, with its evidence."""
+    if not state.diagnoses:
+        return 0.0, ""
+    eases = frozenset().union(*(strategy.eases for strategy in used)) if used else frozenset()
+    found = [b for b in state.diagnoses[-1].bottlenecks if b.name in eases]
+    if not found:
+        return 0.0, ""
+    worst = max(found, key=lambda bottleneck: bottleneck.score)
+    return worst.score, f"{worst.name}: {worst.evidence}"
+
+
+def _barren_rounds(state: RunState, row: str) -> int:
+    """Rounds of this row that gained nothing since it last gained."""
+    count = 0
+    for finished in reversed(state.finished_rounds):
+        if finished.strategy != row:
+            continue
+        if finished.adopted is not None:
+            break
+        count += 1
+    return count

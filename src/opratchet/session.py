@@ -1,0 +1,259 @@
+"""Setting a run up: the activation gate and the baseline of a new run, or the state of an interrupted one.
+
+A new run writes nothing until the operator has proven itself: it builds, it is accurate on every workload, and it can
+be timed. Only then the ledger is created, with these three facts as its first lines.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from opratchet import __version__
+from opratchet.edit.model import Situation
+from opratchet.edit.registry import STRATEGIES
+from opratchet.edit.source import KernelSource, sha256
+from opratchet.engine import Clock, Listener, Run, require_same_source
+from opratchet.errors import BadInput, BaselineFailed, GateRefused, LedgerError, OpratchetError
+from opratchet.flow.model import StopRules
+from opratchet.flow.registry import get_flow
+from opratchet.gates import GateClosed, contest, verify
+from opratchet.judge.decision import Rule
+from opratchet.lab.bench import Build, Lab
+from opratchet.lab.supervisor import WorkerFailed
+from opratchet.ledger.events import BaselineMeasured, Event, GatePassed, RunResumed, RunStarted
+from opratchet.ledger.state import fold
+from opratchet.ledger.store import LEDGER, Ledger
+from opratchet.ledger.words import Accuracy
+from opratchet.operator.model import Operator
+from opratchet.profile.machine import read_machine
+from opratchet.propose.catalogue import Catalogue
+
+BASELINE_PAIRS = 40
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user chose for a run.
+
+    Attributes:
+        rules: Stop rules.
+        minimum_effect: Smallest gain worth a change, as a fraction.
+        seed: Seed of whatever the proposer draws; inputs never come from it.
+        language: Language of the files left behind.
+    """
+
+    rules: StopRules
+    minimum_effect: float = 0.01
+    seed: int = 0
+    language: str = "zh"
+
+    @property
+    def rule(self) -> Rule:
+        """The decision rule; its error is shared by all trials that the run may hold."""
+        return Rule(minimum_effect=self.minimum_effect, trials=max(1, self.rules.max_experiments))
+
+    def record(self) -> dict[str, Any]:
+        """As it is written to the ledger."""
+        return {
+            **asdict(self.rules),
+            "minimum_effect": self.minimum_effect,
+            "seed": self.seed,
+            "language": self.language,
+        }
+
+    @classmethod
+    def from_record(cls, data: Mapping[str, Any]) -> Options:
+        """The inverse of `record`."""
+        rest = {k: data[k] for k in ("minimum_effect", "seed", "language")}
+        rules = {k: v for k, v in data.items() if k not in rest}
+        return cls(rules=StopRules(**rules), **rest)
+
+
+Progress = Callable[[str], None]
+
+
+def open_gate(lab: Lab, clock: Clock) -> tuple[Build, list[Accuracy]]:
+    """Build the operator as given and check its accuracy on every workload.
+
+    Raises:
+        BadInput: it does not build.
+        GateRefused: it builds and is not accurate, or crashes.
+    """
+    operator = lab.operator
+    build = build_baseline(lab, clock)
+    try:
+        with clock.on("accuracy"), lab.open(build) as rig:
+            return build, verify(lab, rig)
+    except (GateClosed, WorkerFailed) as closed:
+        raise GateRefused(
+            f"the operator does not pass its own accuracy check: {closed.reason}",
+            where=str(operator.source),
+            fix="Only an accurate operator is tuned. Mend it (or its tolerance in the manifest) first.",
+        ) from None
+
+
+def build_baseline(lab: Lab, clock: Clock) -> Build:
+    """Build the operator as given, one workload after another so that a failure names its workload.
+
+    Raises:
+        BadInput: it does not build.
+    """
+    operator = lab.operator
+    try:
+        with clock.on("build"):
+            return lab.build(operator.text, operator.checked)
+    except WorkerFailed as failure:
+        raise BadInput(
+            f"the operator does not build: {failure.reason}",
+            where=str(operator.source),
+            fix="Check that the kernel accepts every workload's shape: "
+            + ", ".join(f"{w.id} {dict(w.shape)}" for w in operator.checked),
+        ) from None
+
+
+def measure_baseline(lab: Lab, build: Build, rule: Rule, clock: Clock) -> BaselineMeasured:
+    """Time the baseline against itself: its latency, and what "no change" looks like on this machine.
+
+    Raises:
+        BaselineFailed: it cannot be timed.
+    """
+    try:
+        result = contest(lab, build, build, rule, looks=(BASELINE_PAIRS,))
+    except (GateClosed, WorkerFailed) as failure:
+        raise BaselineFailed(
+            f"the baseline could not be measured: {failure.reason}",
+            where=str(lab.operator.source),
+            fix="Run `opratchet measure` on it to see more.",
+        ) from None
+    for kind, seconds in result.seconds.items():
+        clock.book(kind, seconds)
+    work = {name: dict(artifact.work) for name, artifact in build.artifacts.items()}
+    return BaselineMeasured(latency=result.candidate, noise=result.ratio, work=work)
+
+
+def header(lab: Lab, options: Options) -> RunStarted:
+    """The first line of a ledger."""
+    operator = lab.operator
+    return RunStarted(
+        run_id=f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}",
+        tool_version=__version__,
+        operator=operator.name,
+        project=operator.project,
+        source=operator.source.name,
+        source_sha256=sha256(operator.text),
+        backend=lab.backend.name,
+        flow=operator.flow,
+        metric_kind=lab.backend.metric_kind,
+        machine=read_machine().record(),
+        toolchain=lab.backend.toolchain(),
+        options=options.record(),
+        workloads=[w.record() for w in operator.workloads],
+        target=operator.target,
+    )
+
+
+def situation_of(lab: Lab, source: KernelSource) -> Situation:
+    """A source as strategies see it."""
+    operator = lab.operator
+    shapes = tuple(dict(workload.shape) for workload in operator.checked)
+    return Situation(source, lab.backend.target(), shapes, operator.knobs)
+
+
+def begin(lab: Lab, folder: Path, options: Options, clock: Clock, tell: Progress) -> Ledger:
+    """A new run: gate, baseline, then the ledger with these as its first lines.
+
+    Raises:
+        BadInput: the operator does not build.
+        GateRefused: it is not accurate.
+        BaselineFailed: it cannot be timed.
+        LedgerError: a run is recorded in the folder already.
+    """
+    require_empty(folder)
+    tell("building the operator as given")
+    build, accuracy = open_gate(lab, clock)
+    tell("measuring the baseline")
+    baseline = measure_baseline(lab, build, options.rule, clock)
+    ledger = Ledger(folder, create=True)
+    first: list[Event] = [header(lab, options), GatePassed(accuracy=accuracy), baseline]
+    ledger.keep(lab.operator.text)
+    for event in first:
+        ledger.append(event)
+    return ledger
+
+
+def require_empty(folder: Path) -> None:
+    """Refuse a folder that holds a run already.
+
+    Raises:
+        LedgerError: it does.
+    """
+    if (folder / LEDGER).exists():
+        raise LedgerError(
+            "a run is recorded here already",
+            where=str(folder),
+            fix="Continue it with `resume`, start anew with `tune --fresh` (the old folder is kept), "
+            "or name another folder with --out.",
+        )
+
+
+def set_aside(folder: Path) -> Path | None:
+    """Move an earlier run's folder out of the way, under the first free name; nothing is ever deleted."""
+    if not folder.exists():
+        return None
+    number = 1
+    while (other := folder.with_name(f"{folder.name}.{number}")).exists():
+        number += 1
+    folder.rename(other)
+    return other
+
+
+def assemble(
+    lab: Lab,
+    ledger: Ledger,
+    options: Options,
+    clock: Clock,
+    listener: Listener,
+    progress: Progress,
+    stop_asked: Callable[[], bool],
+) -> Run:
+    """A run ready for `tune`: the parts that the chosen flow and backend ask for."""
+    operator = lab.operator
+    flow = get_flow(operator.flow)
+    language = "zh" if options.language == "zh" else "en"
+    return Run(
+        lab=lab,
+        ledger=ledger,
+        proposer=Catalogue(flow, STRATEGIES.values(), language),
+        rules=options.rules,
+        rule=options.rule,
+        listener=listener,
+        progress=progress,
+        stop_asked=stop_asked,
+        clock=clock,
+        situation=partial(situation_of, lab),
+    )
+
+
+def reopen(folder: Path, operator: Operator) -> tuple[Ledger, Options]:
+    """The ledger of an interrupted (or stopped) run, and the options it was started with.
+
+    Raises:
+        LedgerError: there is none, it is in use, or it is damaged.
+        BadInput: the source has changed since.
+    """
+    ledger = Ledger(folder, create=False)
+    try:
+        state = fold(ledger.lines)
+        options = Options.from_record(state.run.options)
+        require_same_source(state, sha256(operator.text), str(operator.source))
+    except OpratchetError:
+        ledger.close()
+        raise
+    ledger.append(RunResumed(tool_version=__version__))
+    return ledger, options
