@@ -160,6 +160,7 @@ def one_round(run: Run) -> Stopped | None:
         if point is None:
             return Stopped(reason=StopReason.NOTHING_LEFT, detail="no strategy has an untried edit")
         current = begin(run, point)
+    enter_planned(run, current)
     explore(run, current)
     finish(run, current)
     return None
@@ -192,9 +193,10 @@ def choose(run: Run) -> Point | None:
 
 
 def begin(run: Run, point: Point) -> Round:
-    """Open the round and enter its candidates."""
+    """Open the round, with what it sets out to try."""
     state = run.state
     number = len(state.rounds) + 1
+    edits = point.edits[: run.rules.max_experiments - state.experiments]
     run.record(
         RoundStarted(
             round=number,
@@ -202,11 +204,25 @@ def begin(run: Run, point: Point) -> Round:
             reason=point.reason,
             incumbent=state.incumbent,
             documents=list(point.documents),
+            planned=[edit.id for edit in edits],
         )
     )
-    for edit in point.edits[: run.rules.max_experiments - state.experiments]:
-        enter(run, number, edit)
     return state.rounds[number]
+
+
+def enter_planned(run: Run, current: Round) -> None:
+    """Enter the candidates that the round set out to try and that have not been entered yet."""
+    entered = {trial.edit for trial in current.trials}
+    missing = [name for name in current.planned if name not in entered]
+    if not missing:
+        return
+    offered = run.proposer.edits(run.state, run.here(), current.strategy)
+    by_id = {edit.id: edit for edit in offered}
+    for name in missing:
+        if name in by_id:
+            enter(run, current.number, by_id[name])
+        else:
+            run.record(Noted(text=f"round {current.number}: {name} is not offered any more"))
 
 
 def enter(run: Run, number: int, edit: Edit) -> None:

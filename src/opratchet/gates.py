@@ -12,14 +12,20 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from statistics import median
 
 from opratchet.edit.legality import broken_rule
 from opratchet.edit.model import Situation
-from opratchet.edit.onechange import outside_changes
+from opratchet.edit.onechange import ChangeRefusedError, check_edit
 from opratchet.edit.source import KernelSource
 from opratchet.judge.accuracy import compare
 from opratchet.judge.decision import LOOKS, Rule, Verdict, aggregate, interval, judge, ratio_of
-from opratchet.judge.integrity import changed_input, clocks_disagree, unwritten_output
+from opratchet.judge.integrity import (
+    changed_input,
+    clocks_disagree,
+    impossible_clock,
+    unwritten_output,
+)
 from opratchet.lab.bench import Build, CheckedCall, Lab, Rig
 from opratchet.lab.pairs import Pair, Timer, device_lock, pairs
 from opratchet.lab.supervisor import WorkerFailed
@@ -71,14 +77,13 @@ def static_gates(
         text: The candidate.
         operator: The operator; its golden, inputs and workloads must be untouched.
     """
-    changed = outside_changes(situation.source.text, text, operator.kernel)
-    if changed:
-        return Outcome.CHEATED, f"the candidate changes what it may not: {changed}"
-    for shape in situation.shapes:
-        rule = broken_rule(KernelSource(text, operator.kernel), situation.target, shape)
-        if rule:
-            return Outcome.PRUNED, rule
-    return None
+    incumbent, target = situation.source.text, situation.target
+    try:
+        check_edit(incumbent, text, operator.kernel, operator.golden, target)
+    except ChangeRefusedError as refused:
+        return Outcome.CHEATED, str(refused)
+    rule = broken_rule(KernelSource(text, operator.kernel), target, situation.shapes)
+    return (Outcome.PRUNED, rule) if rule else None
 
 
 def check_accuracy(
@@ -144,6 +149,7 @@ def contest(
         WorkerFailed: the candidate crashed, hung or ran out of memory.
     """
     start = time.monotonic()
+    check_signature(incumbent, candidate)
     with lab.open(candidate) as ours, lab.open(incumbent) as theirs:
         accuracy = verify(lab, ours)
         for workload in lab.operator.tuned:
@@ -151,6 +157,7 @@ def contest(
         checked = time.monotonic()
         with device_lock(f"{lab.backend.device()}{lab.cpu}"):
             result = _time(lab.operator.tuned, theirs, ours, rule, looks)
+        check_floor(lab, candidate, result.candidate)
         timed = time.monotonic()
         for workload in lab.operator.tuned:
             accuracy += check_timed(lab, workload, ours)
@@ -160,6 +167,32 @@ def contest(
         "measure": timed - checked,
     }
     return result
+
+
+def check_signature(incumbent: Build, candidate: Build) -> None:
+    """Gate 5: the candidate takes and gives the same tensors.
+
+    Raises:
+        GateClosed: it does not.
+    """
+    for name, artifact in candidate.artifacts.items():
+        if artifact.tensors != incumbent.artifacts[name].tensors:
+            raise GateClosed(Outcome.CHEATED, f"{name}: the kernel's signature was changed")
+
+
+def check_floor(lab: Lab, candidate: Build, latencies: Mapping[str, Latency]) -> None:
+    """Gate 5: no latency is below what the machine can do.
+
+    Raises:
+        GateClosed: one is, with the arithmetic.
+    """
+    for workload in lab.operator.tuned:
+        artifact = candidate.artifacts[workload.id]
+        floor = lab.backend.floor(lab.operator, workload, artifact)
+        measured = latencies[workload.id].us
+        if floor is not None and measured < floor.us:
+            text = f"{workload.id}: {measured:.3g} us is less than physics allows: {floor.arithmetic}"
+            raise GateClosed(Outcome.PROFILE_INVALID, text)
 
 
 def check_timed(lab: Lab, workload: Workload, rig: Rig) -> list[Accuracy]:
@@ -182,7 +215,7 @@ def _time(
     for look in looks:
         for name, stream in streams.items():
             collected[name] += islice(stream, look - len(collected[name]))
-        _check_clocks(collected)
+        _check_clocks(collected, rule)
         result = summarise(collected, rule)
         if result.verdict is not Verdict.INCONCLUSIVE:
             break
@@ -190,12 +223,23 @@ def _time(
     return result
 
 
-def _check_clocks(collected: Mapping[str, Sequence[Pair]]) -> None:
-    """Gate 5: the supervisor's own clock agrees with the worker's."""
+def _check_clocks(collected: Mapping[str, Sequence[Pair]], rule: Rule) -> None:
+    """Gate 5: the supervisor's own clock agrees with the worker's.
+
+    What sending messages costs is the same for both sides: what the incumbent's batches show of it is taken off.
+    """
     for name, taken in collected.items():
-        evidence = clocks_disagree(
-            [(p.candidate.worker_ns, p.candidate.supervisor_ns) for p in taken],
-            [(p.incumbent.worker_ns, p.incumbent.supervisor_ns) for p in taken],
+        ours = [(p.candidate.worker_ns, p.candidate.supervisor_ns) for p in taken]
+        theirs = [(p.incumbent.worker_ns, p.incumbent.supervisor_ns) for p in taken]
+        messages = median(supervisor - worker for worker, supervisor in theirs)
+        outside = [
+            math.log(max(b - messages, a) / p.incumbent.count)
+            - math.log(max(d - messages, 1.0) / p.candidate.count)
+            for p, (a, b), (_c, d) in zip(taken, theirs, ours, strict=True)
+        ]
+        inside = [math.log(p.incumbent.ns / p.candidate.ns) for p in taken]
+        evidence = impossible_clock(ours) or clocks_disagree(
+            ratio_of(inside, rule.confidence), ratio_of(outside, rule.confidence)
         )
         if evidence:
             raise GateClosed(Outcome.CHEATED, f"{name}: {evidence}")

@@ -15,7 +15,7 @@ from opratchet.operator.model import Operator
 BACKENDS = ("tilelang-c", "tilelang-npuir", "tilelang-ascend", "pypto-sim")
 FLOWS = ("tilelang", "pypto")
 
-SOURCE = '''\
+SOURCE = """\
 import tilelang
 import tilelang.language as T
 import torch
@@ -46,7 +46,7 @@ def run_L0() -> None:
 
 
 raise SystemExit("a source must be read, never run")
-'''
+"""
 
 MANIFEST = """\
 [operator]

@@ -59,7 +59,7 @@ def test_folder_source_and_manifest_mean_the_same_operator(tmp_path: Path) -> No
 def test_a_relative_path_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = write(tmp_path, manifest=MANIFEST)
     monkeypatch.chdir(root)
-    for path in (Path("."), Path("norm.py"), Path("opratchet.toml"), Path("../norm")):
+    for path in (Path(), Path("norm.py"), Path("opratchet.toml"), Path("../norm")):
         operator = load(path)
         assert operator.root == root.resolve()
         assert operator.source == root.resolve() / "norm.py"
@@ -143,13 +143,19 @@ params = { eps = 1e-5 }
     text = (root / "other.py").read_text().replace("golden_norm", "reference")
     (root / "other.py").write_text(text)
     operator = load(root)
-    assert (operator.name, operator.golden, operator.backend) == ("均方根", "reference", "tilelang-npuir")
+    assert (operator.name, operator.golden, operator.backend) == (
+        "均方根",
+        "reference",
+        "tilelang-npuir",
+    )
     assert operator.tolerances["float16"] == Tolerance(rtol=2e-3, atol=1e-2)
     assert (operator.inputs["X"].a, operator.inputs["X"].b) == (-1.0, 1.0)
     assert operator.knobs == {"block_M": (1, 2, 4)}
     assert operator.workloads[0].params == {"eps": 1e-5}
     assert operator.flops == "3 * M * ceildiv(N, 4)"
-    assert operator.provenance["tolerances.float16"] == f"opratchet.toml:{line_of(manifest, '[tol')}"
+    assert (
+        operator.provenance["tolerances.float16"] == f"opratchet.toml:{line_of(manifest, '[tol')}"
+    )
     assert operator.provenance["knobs.block_M"] == f"opratchet.toml:{line_of(manifest, 'block_M')}"
 
 
@@ -192,6 +198,11 @@ def test_a_path_below_a_file_is_missing(tmp_path: Path) -> None:
     assert "no such file" in message
 
 
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b"])
+def test_a_path_that_cannot_exist_is_refused(tmp_path: Path, name: str) -> None:
+    refused(lambda: load(tmp_path / name))
+
+
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     root = write(tmp_path, README="text")
     message = refused(lambda: load(root / "README.md"))
@@ -220,7 +231,9 @@ def test_a_syntax_error_has_its_line(tmp_path: Path) -> None:
     assert "norm.py:3: syntax error" in message
 
 
-@pytest.mark.parametrize("raw", [b"a = 1\n\x00\n", b"x = " + b"(" * 500, b"x = " + b"-" * 9999 + b"1"])
+@pytest.mark.parametrize(
+    "raw", [b"a = 1\n\x00\n", b"x = " + b"(" * 500, b"x = " + b"-" * 9999 + b"1"]
+)
 def test_a_source_that_is_hardly_python_is_refused(tmp_path: Path, raw: bytes) -> None:
     assert "norm.py" in refused(lambda: load(write(tmp_path, raw)))
 

@@ -61,6 +61,9 @@ BAD = {
     "empty interval": ('[inputs.X]\ndistribution = "uniform"\nlow = 2\n', "low", "inputs.X.low", "below `high`"),
     "zero spread": ("[inputs.X]\nstd = 0\n", "std", "inputs.X.std", "above zero"),
     "unknown distribution": ('[inputs.X]\ndistribution = "poisson"\n', "distribution", "inputs.X.distribution", "'normal' or 'uniform'"),
+    "tolerances without dtype": ("[tolerances]\nrtol = 1e-3\n", "rtol", "tolerances.rtol", "[tolerances.float32]"),
+    "single brackets": ('[workloads]\nid = "a"\n', "[workloads]", "workloads", "[[workloads]]"),
+    "shape as a list": ('[[workloads]]\nid = "a"\nshape = [1, 2]\n', "shape", "workloads[0].shape", "{ M = 512"),
     "no such kernel": ('[operator]\nkernel = "nrom"\n', "kernel", "operator.kernel", "`norm`"),
     "no such golden": ('[operator]\ngolden = "golden"\n', "golden", "operator.golden", "`golden_norm`"),
     "no such source": ('[operator]\nsource = "nrom.py"\n', "source", "operator.source", "`norm.py`"),
@@ -97,7 +100,7 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
         ("[operator\n", 1),
         ("a = 1\na = 2\n", 2),
         ("[operator]\nname = 'norm\n", 2),
-        ("[operator]\n\n\nx = [1,\n", 5),
+        ("[operator]\n\n\nx = [1,\n", 4),
         ("a = 1\r\nb\r\n", 2),
     ],
 )
@@ -173,7 +176,9 @@ def test_the_manifest_that_is_mutated_is_a_good_one(root: Path) -> None:
     assert load(root).target is not None
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(text=mutated())
 def test_a_mutated_manifest_is_an_operator_or_a_told_error(root: Path, text: str) -> None:
     (root / "opratchet.toml").write_bytes(text.encode())
@@ -196,14 +201,16 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    key=st.sampled_from(
-        ["operator", "inputs.X", "tolerances.float32", "knobs", "target", "workloads"]
-        + ["operator.name", "operator.source", "operator.flops", "knobs.block_M", "target.speedup"]
-    ),
-    value=VALUES,
+KEYS = (
+    *("operator", "inputs.X", "tolerances.float32", "knobs", "target", "workloads"),
+    *("operator.name", "operator.source", "operator.flops", "knobs.block_M", "target.speedup"),
 )
+
+
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(key=st.sampled_from(KEYS), value=VALUES)
 def test_any_value_under_any_key_is_an_operator_or_a_told_error(
     root: Path, key: str, value: object
 ) -> None:
@@ -224,6 +231,10 @@ def _toml(value: object) -> str:
         case list():
             return "[" + ", ".join(_toml(item) for item in value) + "]"
         case dict():
-            return "{" + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + "}"
+            return (
+                "{"
+                + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items())
+                + "}"
+            )
     escaped = "".join(f"\\U{ord(letter):08x}" for letter in value or "")
     return f'"{escaped}"'

@@ -5,9 +5,14 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from hypothesis import settings
 
 from opratchet.profile.machine import Machine, read_machine
 from opratchet.profile.peaks import Peaks, measure
+
+# On a busy machine a file may take long to write; that is no failure.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 
 @pytest.fixture(scope="session")

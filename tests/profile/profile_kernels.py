@@ -42,6 +42,22 @@ def gather(rows, table, width):
     return main
 
 
+def row_scale(rows, width, block):
+    """Scales each row by W, which it reads element by element, once for each row of a block."""
+
+    @T.prim_func
+    def main(
+        X: T.Tensor((rows, width), "float32"),
+        W: T.Tensor((width,), "float32"),
+        Y: T.Tensor((rows, width), "float32"),
+    ):
+        with T.Kernel(rows // block) as bx:
+            for i, j in T.grid(block, width):
+                Y[bx * block + i, j] = X[bx * block + i, j] * W[j]
+
+    return main
+
+
 def branches(size):
     """The heavier branch has two operations and one exponential; the choice has one operation."""
 

@@ -119,6 +119,13 @@ def test_a_gather_need_not_read_the_whole_table(kernels: Any) -> None:
     assert counted["flops"] == 0
 
 
+def test_a_block_asks_for_each_byte_once(kernels: Any) -> None:
+    rows, width, block = 32, 64, 8
+    counted = count_operations(kernels.row_scale(rows, width, block))
+    assert counted["bytes"] == 4 * (2 * rows * width + width)
+    assert counted["traffic"] == 4 * (2 * rows * width + width * (rows // block))
+
+
 def test_the_heavier_branch_counts(kernels: Any) -> None:
     counted = count_operations(kernels.branches(10))
     assert counted["flops"] == 10 * 2

@@ -153,6 +153,19 @@ def test_what_the_text_does_not_tell_is_unknown() -> None:
     assert features.buffers["x"] == 0
 
 
+def test_a_value_that_is_computed_in_an_unknown_way_is_unknown() -> None:
+    text = """\
+def factory(M=64, block=4, /, *, dtype="float32"):
+    size = block
+    block = choose(block)
+    @T.prim_func
+    def main(X):
+        a = T.alloc_local((size,), dtype)
+        b = T.alloc_local((block,), dtype)
+"""
+    assert read_features(text, "factory", {}).buffers == {"a": 16, "b": 0}
+
+
 def test_an_unknown_trip_count_still_counts_as_an_inner_loop() -> None:
     features = kernel("for j in T.serial(unknown):\n    Y[bx, j] = X[bx, j] / X[bx, 0]")
     assert len(features.divisions) == 1

@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 
 from opratchet.edit.model import Target
 from opratchet.ledger.words import Bottleneck, Latency, MetricKind
-from opratchet.operator.model import Operator
+from opratchet.operator.model import Operator, Workload
+from opratchet.profile.roofline import Floor
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,12 @@ class BuildJob:
         kernel: Name of the kernel factory.
         arguments: Keyword arguments for the factory (shape names, dtype, params).
         folder: The job's own folder; artefacts are left there.
-        cache: Folder for what may be shared between builds of one toolchain.
     """
 
     source: str
     kernel: str
     arguments: Mapping[str, Any]
     folder: str
-    cache: str
 
 
 @dataclass(frozen=True)
@@ -159,6 +158,10 @@ class Backend(ABC):
             artifacts: Its artefacts by workload id.
             latency: Its latency by workload id.
         """
+
+    def floor(self, operator: Operator, workload: Workload, artifact: Artifact) -> Floor | None:
+        """The time below which no honest latency of this workload can lie, or None where it is not known."""
+        return None
 
     def missing(self) -> list[Requirement]:
         """The requirements that are not met."""

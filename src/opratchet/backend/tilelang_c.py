@@ -2,17 +2,15 @@
 
 The build goes through TileLang's own path (`@tilelang.jit` factory, lowering, code generation, g++), with two
 additions that change no generated code: the kernel cache is off, because it may return an old binary after a
-source change, and the one large header that all generated files include is precompiled once for each set of
-flags, which takes a build from about two seconds to a quarter. GCC checks that a precompiled header fits the
-flags and reads the header's text when it does not, so a mismatch costs time and never correctness.
+source change; and the half-precision library, most of what g++ has to read, is left out of kernels that do not use
+it, which takes a build from two seconds to less than half of one.
 
-The run worker needs neither TileLang nor torch: the shared object exports `{kernel}_kernel(float*, ...)`, which is
-called through ctypes (`opratchet.backend.native`).
+The run worker needs neither TileLang nor torch: the shared object exports `call(float*, ...)`, which is called through
+ctypes (`opratchet.backend.native`).
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -24,6 +22,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from opratchet.backend.base import (
     Artifact,
     Backend,
@@ -33,19 +33,22 @@ from opratchet.backend.base import (
     TensorSpec,
 )
 from opratchet.backend.modules import last_lines, load_module
+from opratchet.edit.knobs.tables import gcc_flag_groups
 from opratchet.edit.model import Target
 from opratchet.errors import BadInput
 from opratchet.ledger.words import Bottleneck, Latency, MetricKind
-from opratchet.operator.model import Operator
+from opratchet.operator.model import Operator, Workload
 from opratchet.profile.count import count_operations
 from opratchet.profile.diagnosis import cpu_facts, diagnose, headline, over_workloads
 from opratchet.profile.diagnosis import facts as workload_facts
 from opratchet.profile.features import read_features
 from opratchet.profile.machine import read_machine
 from opratchet.profile.peaks import read_peaks
-from opratchet.profile.roofline import position, work_of
+from opratchet.profile.roofline import Floor, Work, physical_floor_us, position, work_of
 
-HEADER = "tl_templates/cpp/common.h"
+WITHOUT_HALF = Path(__file__).with_name("without_half.hpp")
+# The host entry takes the tensors in the order of the signature; the kernel behind it may order them anew.
+ENTRY = "call"
 
 
 class TileLangC(Backend):
@@ -74,6 +77,7 @@ class TileLangC(Backend):
             local_bytes=4 << 20,
             pipelining=False,
             multi_buffering=False,
+            compile_flags=gcc_flag_groups(_vector_bytes()),
         )
 
     def toolchain(self) -> dict[str, str]:
@@ -98,17 +102,20 @@ class TileLangC(Backend):
         found: dict[str, list[Bottleneck]] = {}
         facts: dict[str, Any] = {"peaks": peaks.record(), "workloads": {}}
         for workload in operator.tuned:
-            if not artifacts[workload.id].work:
-                continue
             arguments = {**workload.shape, **workload.params, "dtype": workload.dtype}
             features = read_features(text, operator.kernel, arguments)
-            work = work_of(artifacts[workload.id].work, operator.flops, workload.shape)
+            work = _work_of(operator, workload, artifacts[workload.id])
             roofline = position(work, latency[workload.id].us, peaks)
             found[workload.id] = diagnose(features, work, roofline, target)
             record = workload_facts(features, work, roofline, target)
             record["headline"] = headline(roofline, found[workload.id])
             facts["workloads"][workload.id] = record
-        return (over_workloads(found) if found else []), facts
+        return over_workloads(found), facts
+
+    def floor(self, operator: Operator, workload: Workload, artifact: Artifact) -> Floor:
+        """Bytes at the best cache bandwidth, declared operations at the multiply-add peak, with wide margins."""
+        work = _work_of(operator, workload, artifact)
+        return physical_floor_us(work, read_peaks(read_machine()))
 
     def build(self, job: BuildJob) -> Artifact:
         """Lower and compile through TileLang itself."""
@@ -118,9 +125,8 @@ class TileLangC(Backend):
         tempfile.tempdir = job.folder
         factory = _factory(job)
         flags = _flag_list(factory)
-        factory.compile_flags = [*flags, *_precompiled_header(flags, Path(job.cache))]
         try:
-            kernel = factory(**job.arguments)
+            kernel = _compile(factory, flags, job.arguments)
         except MemoryError:
             raise
         except Exception as error:
@@ -139,10 +145,22 @@ def _factory(job: BuildJob) -> Any:
     return factory
 
 
+def _compile(factory: Any, flags: Sequence[str], arguments: Mapping[str, Any]) -> Any:
+    """Compile without the half-precision library where that goes, else with it."""
+    if " " not in str(WITHOUT_HALF):  # TileLang splits flags at blanks
+        factory.compile_flags = [*flags, f"-include {WITHOUT_HALF}"]
+        try:
+            return factory(**arguments)
+        except Exception as error:
+            if "half" not in str(error):
+                raise
+    factory.compile_flags = list(flags)
+    return factory(**arguments)
+
+
 def _artifact(kernel: Any, flags: Sequence[str]) -> Artifact:
     adapter, prim_func = kernel.adapter, kernel.prim_func
     code = kernel.get_kernel_source()
-    symbol = f"{prim_func.attrs['global_symbol']}_kernel"
     tensors = tuple(
         TensorSpec(
             str(buffer.name), tuple(int(extent) for extent in buffer.shape), str(buffer.dtype)
@@ -150,62 +168,28 @@ def _artifact(kernel: Any, flags: Sequence[str]) -> Artifact:
         for buffer in (prim_func.buffer_map[param] for param in prim_func.params)
     )
     identity = hashlib.sha256("\0".join([code, *flags]).encode()).hexdigest()
-    return Artifact(str(adapter.libpath), symbol, tensors, identity, _work(prim_func))
+    return Artifact(str(adapter.libpath), ENTRY, tensors, identity, _work(prim_func))
 
 
 def _work(prim_func: Any) -> dict[str, int]:
-    """Counted work of a call; empty where it cannot be counted, and then the diagnosis says so."""
+    """Counted work of a call; empty where it cannot be counted."""
     try:
-        return {name: int(amount) for name, amount in count_operations(prim_func).items()}  # type: ignore[call-overload]
+        operations = count_operations(prim_func)
     except BadInput:
         return {}
+    return {name: int(amount) for name, amount in operations.items()}  # type: ignore[call-overload]
+
+
+def _work_of(operator: Operator, workload: Workload, artifact: Artifact) -> Work:
+    """Work of a workload; where the kernel could not be counted, its tensors and what the manifest declares."""
+    tensors = sum(spec.size * np.dtype(spec.dtype).itemsize for spec in artifact.tensors)
+    counted = artifact.work or {"bytes": tensors, "flops": 0, "transcendentals": 0, "traffic": 0}
+    return work_of(counted, operator.flops, workload.shape)
 
 
 def _flag_list(factory: Any) -> list[str]:
     flags = factory.compile_flags or []
     return flags.split() if isinstance(flags, str) else [f for item in flags for f in item.split()]
-
-
-def _precompiled_header(flags: Sequence[str], cache: Path) -> list[str]:
-    """Options that make g++ use the precompiled header for these flags; built on first use, once, under a lock."""
-    templates = _templates()
-    text = (templates / HEADER).read_bytes()
-    key = hashlib.sha256(
-        "\0".join([_compiler_version(), hashlib.sha256(text).hexdigest(), *flags]).encode()
-    ).hexdigest()[:16]
-    folder = cache / f"header-{key}"
-    folder.mkdir(parents=True, exist_ok=True)
-    header = folder / "common.hpp"
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "common.hpp.gch").exists():
-            _compile_header(header, flags, templates)
-    return [f"-include {header}"] if " " not in str(header) else []
-
-
-def _compile_header(header: Path, flags: Sequence[str], templates: Path) -> None:
-    header.write_text(f"#include <{HEADER}>\n")
-    scratch = header.with_suffix(f".{os.getpid()}.tmp")
-    command = [
-        _compiler(),
-        "-std=c++17",
-        "-fPIC",
-        *flags,
-        f"-I{templates}",
-        "-x",
-        "c++-header",
-        str(header),
-        "-o",
-        str(scratch),
-    ]
-    if subprocess.run(command, capture_output=True, check=False).returncode == 0:
-        scratch.replace(header.with_suffix(".hpp.gch"))
-
-
-def _templates() -> Path:
-    from tilelang.env import TILELANG_TEMPLATE_PATH
-
-    return Path(TILELANG_TEMPLATE_PATH)
 
 
 def _compiler() -> str:

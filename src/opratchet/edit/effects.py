@@ -14,7 +14,7 @@ import libcst as cst
 
 from opratchet.edit.dialects import tilelang as tl
 from opratchet.edit.source import dotted
-from opratchet.edit.tree import Statement, block_of, fingerprint, free_names, nested, walk
+from opratchet.edit.tree import Statement, block_of, children, fingerprint, free_names, nested, walk
 
 # Scalar functions without effects. Of these, the expensive ones are worth computing once.
 _EXPONENTIAL = {"exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "pow"}
@@ -153,7 +153,7 @@ def _loads(node: cst.BaseExpression, buffers: set[str]) -> Iterator[Access]:
     elif isinstance(node, cst.Name) and node.value in buffers:
         yield from _opaque(node, buffers)
     else:
-        for child in node.children:
+        for child in children(node):
             yield from _within(child, buffers)
 
 
@@ -162,8 +162,7 @@ def _within(node: cst.CSTNode, buffers: set[str]) -> Iterator[Access]:
     if isinstance(node, cst.BaseExpression):
         yield from _loads(node, buffers)
     else:
-        children = [node.value] if isinstance(node, cst.Arg) else node.children
-        for child in children:
+        for child in [node.value] if isinstance(node, cst.Arg) else children(node):
             yield from _within(child, buffers)
 
 

@@ -11,6 +11,7 @@ import ast
 import math
 import operator as op
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from opratchet.edit.source import KernelSource
@@ -44,7 +45,7 @@ _CALLS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-class _Unknown(Exception):
+class _UnknownError(Exception):
     """A value that cannot be told."""
 
 
@@ -61,9 +62,14 @@ def number(expression: str, names: Mapping[str, Any]) -> int | float | None:
 def known(expression: str, names: Mapping[str, Any]) -> Any:
     """Like `number`, for texts (dtypes) and booleans too."""
     try:
-        return _value(ast.parse(expression.strip(), mode="eval").body, names)
-    except (_Unknown, SyntaxError, ArithmeticError, TypeError, ValueError, RecursionError):
+        return _value(_parsed(expression), names)
+    except (_UnknownError, SyntaxError, ArithmeticError, TypeError, ValueError, RecursionError):
         return None
+
+
+@lru_cache(maxsize=1024)
+def _parsed(expression: str) -> ast.expr:
+    return ast.parse(expression.strip(), mode="eval").body
 
 
 def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
@@ -86,20 +92,20 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
             return _CALLS[_last(called)](*(_arithmetic(a, names) for a in arguments))
         case ast.Attribute(attr=name) if name[-1:].isdigit():
             return name  # a dtype: T.float32
-    raise _Unknown
+    raise _UnknownError
 
 
 def _arithmetic(node: ast.expr, names: Mapping[str, Any]) -> int | float:
     found = _value(node, names)
     if isinstance(found, (int, float)):
         return found
-    raise _Unknown
+    raise _UnknownError
 
 
 def _bounded(found: int | float) -> int | float:
     """Whole numbers beyond 64 bits are never a size; without a bound, `*` could fill the memory."""
     if isinstance(found, int) and abs(found) > LARGEST:
-        raise _Unknown
+        raise _UnknownError
     return found
 
 

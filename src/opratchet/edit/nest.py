@@ -8,7 +8,7 @@ time, take part.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -19,14 +19,13 @@ from opratchet.edit.source import KernelSource, code
 from opratchet.edit.tree import (
     Statement,
     Surgery,
-    exchange,
     expression,
     fingerprint,
     free_names,
     fresh_name,
-    parenthesized,
+    positional,
     statement,
-    walk,
+    substitute,
 )
 
 _PLAIN = ("grid", "serial", "range")
@@ -51,15 +50,6 @@ class Nest:
     def node(self) -> cst.For:
         """The outermost loop."""
         return self.loops[0].node
-
-    @property
-    def commented(self) -> bool:
-        """Whether a comment stands inside, which new loops in its place would lose."""
-        return any(isinstance(part, cst.Comment) for loop in self.loops for part in _inner(loop))
-
-
-def _inner(loop: tl.Loop) -> Iterator[cst.CSTNode]:
-    return walk(loop.node.body)
 
 
 def nest(node: cst.CSTNode) -> Nest | None:
@@ -120,8 +110,8 @@ def _accumulated(seen: tl.Assign) -> tuple[str, cst.BaseExpression | None]:
     value = seen.value
     if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Add):
         op, operands = "sum", [value.left, value.right]
-    elif isinstance(value, cst.Call) and len(tl.positional(value)) == 2:
-        op, operands = _MAX_MIN.get(tl.primitive(value), ""), tl.positional(value)
+    elif isinstance(value, cst.Call) and len(positional(value)) == 2:
+        op, operands = _MAX_MIN.get(tl.primitive(value), ""), positional(value)
     else:
         return "", None
     own = fingerprint(seen.target.node)
@@ -132,14 +122,7 @@ def _accumulated(seen: tl.Assign) -> tuple[str, cst.BaseExpression | None]:
 
 def at(node: cst.BaseExpression, places: Mapping[str, str]) -> str:
     """Text of an expression with loop variables replaced: `x[i, j]` at `{"j": "j * 8 + l"}` is `x[i, j * 8 + l]`."""
-    new = {name: expression(text) for name, text in places.items()}
-    changes: dict[cst.CSTNode, cst.CSTNode] = {}
-    for part in walk(node):
-        if isinstance(part, cst.Index) and isinstance(part.value, cst.Name):
-            changes.setdefault(part.value, new.get(part.value.value, part.value))
-        elif isinstance(part, cst.Name) and part.value in new:
-            changes.setdefault(part, parenthesized(new[part.value]))
-    return code(exchange(node, changes))
+    return code(substitute(node, {name: expression(text) for name, text in places.items()}))
 
 
 def for_each(extents: Mapping[str, str]) -> str:
@@ -191,6 +174,11 @@ def constant(source: KernelSource, text: str) -> int | None:
         if param.name.value == text and isinstance(param.default, cst.Integer):
             return int(param.default.value)
     return None
+
+
+def loses_comment(node: Statement) -> bool:
+    """Whether new statements in the place of one would lose a comment: one inside it, or at the end of its line."""
+    return "#" in code(node.with_changes(leading_lines=[]))
 
 
 def factor(text: str) -> str:

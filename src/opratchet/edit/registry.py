@@ -3,5 +3,55 @@
 from __future__ import annotations
 
 from opratchet.edit.model import Strategy
+from opratchet.edit.rewrites.common_expression import CommonExpression
+from opratchet.edit.rewrites.drop_copy_in import DropCopyIn
+from opratchet.edit.rewrites.drop_copy_out import DropCopyOut
+from opratchet.edit.rewrites.expand_gemm import ExpandGemm
+from opratchet.edit.rewrites.fuse_loops import FuseLoops
+from opratchet.edit.rewrites.hoist_copy import HoistCopy
+from opratchet.edit.rewrites.hoist_expression import HoistExpression
+from opratchet.edit.rewrites.inline_buffer import InlineBuffer
+from opratchet.edit.rewrites.interchange import Interchange
+from opratchet.edit.rewrites.lanes import Lanes
+from opratchet.edit.rewrites.local_accumulator import LocalAccumulator
+from opratchet.edit.rewrites.merge_buffers import MergeBuffers
+from opratchet.edit.rewrites.reciprocal import Reciprocal
+from opratchet.edit.rewrites.reduce_inline import ReduceInline
+from opratchet.edit.rewrites.register_tile import RegisterTile
+from opratchet.edit.strategies.block_size import BlockSize
+from opratchet.edit.strategies.compile_flags import CompileFlags
+from opratchet.edit.strategies.double_buffer import DoubleBuffer
+from opratchet.edit.strategies.fast_math import FastMath
+from opratchet.edit.strategies.loop_kind import LoopKind
+from opratchet.edit.strategies.pass_configs import PassConfigs
+from opratchet.edit.strategies.pipeline_depth import PipelineDepth
+from opratchet.edit.strategies.v_prefix import VPrefix
 
-STRATEGIES: dict[str, Strategy] = {}
+STRATEGIES: dict[str, Strategy] = {
+    strategy.id: strategy
+    for strategy in (
+        BlockSize(),
+        PipelineDepth(),
+        DoubleBuffer(),
+        VPrefix(),
+        DropCopyIn(),
+        DropCopyOut(),
+        InlineBuffer(),
+        MergeBuffers(),
+        FuseLoops(),
+        Lanes(),
+        ReduceInline(),
+        RegisterTile(),
+        LocalAccumulator(),
+        Reciprocal(),
+        HoistExpression(),
+        HoistCopy(),
+        CommonExpression(),
+        FastMath(),
+        ExpandGemm(),
+        Interchange(),
+        LoopKind(),
+        CompileFlags(),
+        PassConfigs(),
+    )
+}

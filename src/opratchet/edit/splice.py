@@ -8,12 +8,13 @@ survive by construction, and what is put into a list can be taken out again to t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import cached_property
+from typing import TypeAlias, cast
 
 import libcst as cst
-from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
+from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
 
 from opratchet.edit.source import KernelSource
 
@@ -48,12 +49,15 @@ class Places:
     """
 
     def __init__(self, source: KernelSource) -> None:
+        self._source = source
         self._raw = source.text.removeprefix(BOM).encode()
-        self._newline = source.module.default_newline
-        # The parser makes every node once, so that the copy that guards against shared nodes is not needed; it
-        # would also change the identity of the nodes.
-        wrapper = MetadataWrapper(source.module, unsafe_skip_copy=True)
-        self._spans = wrapper.resolve(ByteSpanPositionProvider)
+
+    @cached_property
+    def _spans(self) -> Mapping[cst.CSTNode, CodeSpan]:
+        # The parser makes every node once, so the copy that guards against shared nodes is not needed; it would also
+        # change the identity of the nodes.
+        wrapper = MetadataWrapper(self._source.module, unsafe_skip_copy=True)
+        return cast("Mapping[cst.CSTNode, CodeSpan]", wrapper.resolve(ByteSpanPositionProvider))
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """First byte of a node, and the one behind its last."""
@@ -71,7 +75,10 @@ class Places:
         stands in front of it, so that the comment stays with what it speaks of.
         """
         if not items:
-            end = self.span(whole)[1] - 1
+            closing = (
+                0 if isinstance(whole, cst.Tuple) else 1
+            )  # a tuple does not own its parentheses
+            end = self.span(whole)[1] - closing
             return Splice(end, end, text)
         start, end = self.span(items[-1])
         gap = "," + self._line_before(start)
@@ -81,15 +88,31 @@ class Places:
 
     def drop(self, items: Sequence[Item], which: int) -> Splice:
         """Take an item out; exactly undoes `append`."""
-        start, end = self.span(items[which])
-        if which + 1 < len(items):
-            return Splice(start, self.span(items[which + 1])[0], "")
-        return Splice(self.span(items[which - 1])[1] if which else start, end, "")
+        return self.drop_all(items, [which])[0]
+
+    def drop_all(self, items: Sequence[Item], which: Collection[int]) -> list[Splice]:
+        """Take items out, with the commas between them and what stays."""
+        splices = []
+        for first in which:
+            if first - 1 not in which:
+                behind = next(k for k in range(first, len(items) + 1) if k not in which)
+                splices.append(self._gap(items, first, behind))
+        return splices
+
+    def _gap(self, items: Sequence[Item], first: int, behind: int) -> Splice:
+        """From one item to the one behind the last that goes; at the end of the list, from the item before."""
+        start = self.span(items[first])[0]
+        if behind < len(items):
+            return Splice(start, self.span(items[behind])[0], "")
+        return Splice(
+            self.span(items[first - 1])[1] if first else start, self.span(items[-1])[1], ""
+        )
 
     def _line_before(self, start: int) -> str:
         """Line break and indentation when the byte is the first on its line, else one blank."""
-        line = self._raw[: start].rpartition(b"\n")[2]
-        return self._newline + line.decode() if line.strip() == b"" else " "
+        line = self._raw[:start].rpartition(b"\n")[2]
+        newline = self._source.module.default_newline
+        return newline + line.decode() if line.strip() == b"" else " "
 
     def _comment_after(self, end: int) -> bool:
         return re.match(rb"\s*,?[ \t]*#", self._raw[end:]) is not None

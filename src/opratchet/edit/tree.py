@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import cache
 from typing import TypeAlias, TypeVar, cast
 
 import libcst as cst
@@ -19,6 +21,10 @@ Changed: TypeAlias = "cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cs
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 
+_PUNCTUATION = frozenset(
+    {"lpar", "rpar", "lbracket", "rbracket", "comma", "equal", "semicolon", "header", "footer"}
+    | {"leading_lines", "lines_after_decorators", "trailing_whitespace", "indent"}
+)
 _LONGEST_NAME = 24
 _OPERATORS = {
     "Add": "plus",
@@ -31,20 +37,46 @@ _TIGHTEST = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.
 
 
 def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The node and everything below it, in source order."""
-    yield node
-    for child in node.children:
-        yield from walk(child)
+    """The node and everything below it that is code, parents first; blank space and punctuation are left out."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        waiting.extend(reversed(children(current)))
+
+
+def children(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The parts of a node that are code. (`node.children` finds the same, many times slower.)"""
+    found: list[cst.CSTNode] = []
+    for name in _parts(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found += value
+    return found
+
+
+@cache
+def _parts(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    """Fields of a node class that may hold code."""
+    names = (field.name for field in fields(kind))
+    return tuple(n for n in names if n not in _PUNCTUATION and not n.startswith("whitespace"))
+
+
+def name_nodes(node: cst.CSTNode) -> Iterator[cst.Name]:
+    """The names an expression or statement mentions; attribute names and keywords of calls do not count."""
+    if isinstance(node, cst.Name):
+        yield node
+        return
+    inner = (cst.Attribute, cst.Arg)
+    for child in [node.value] if isinstance(node, inner) else children(node):
+        yield from name_nodes(child)
 
 
 def free_names(node: cst.CSTNode) -> set[str]:
-    """Names an expression or statement mentions; attribute names and keywords of calls do not count."""
-    if isinstance(node, cst.Name):
-        return {node.value}
-    if isinstance(node, cst.Attribute):
-        return free_names(node.value)
-    children = [node.value] if isinstance(node, cst.Arg) else node.children
-    return set().union(*(free_names(child) for child in children))
+    """The different names among `name_nodes`."""
+    return {found.value for found in name_nodes(node)}
 
 
 def positional(call: cst.Call) -> list[cst.BaseExpression]:
@@ -119,7 +151,7 @@ def _speak(node: cst.CSTNode, words: list[str]) -> None:
     elif isinstance(node, (cst.BaseBinaryOp, cst.BaseUnaryOp)):
         words.append(_OPERATORS.get(type(node).__name__, "with"))
     else:
-        for child in node.children:
+        for child in children(node):
             _speak(child, words)
 
 
@@ -135,9 +167,13 @@ def statement(text: str) -> Statement:
 
 def fingerprint(node: cst.CSTNode) -> str:
     """Text without blank space and outer parentheses; equal for expressions that are written the same."""
-    if isinstance(node, cst.BaseExpression) and node.lpar:
-        node = node.with_changes(lpar=[], rpar=[])
-    return re.sub(r"\s+", "", cst.Module(body=[]).code_for_node(node))
+    inner = bare(node) if isinstance(node, cst.BaseExpression) else node
+    return re.sub(r"\s+", "", cst.Module(body=[]).code_for_node(inner))
+
+
+def bare(node: cst.BaseExpression) -> cst.BaseExpression:
+    """The expression without parentheses around it."""
+    return node.with_changes(lpar=[], rpar=[]) if node.lpar else node
 
 
 def parenthesized(node: cst.BaseExpression) -> cst.BaseExpression:
@@ -147,14 +183,21 @@ def parenthesized(node: cst.BaseExpression) -> cst.BaseExpression:
     return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
+def standing_alone(node: cst.CSTNode) -> set[cst.CSTNode]:
+    """Expressions that are a whole argument, index or right side, so that no operator is next to them."""
+    holders = (cst.Arg, cst.Index, cst.Assign, cst.AugAssign, cst.AnnAssign)
+    return {part.value for part in walk(node) if isinstance(part, holders) and part.value}
+
+
 def substitute(
     node: cst.BaseExpression, names: Mapping[str, cst.BaseExpression]
 ) -> cst.BaseExpression:
     """The expression with names replaced by expressions, parenthesized where needed."""
+    alone = standing_alone(node)
     changes: dict[cst.CSTNode, cst.CSTNode] = {
-        inner: parenthesized(names[inner.value])
-        for inner in walk(node)
-        if isinstance(inner, cst.Name) and inner.value in names
+        inner: names[inner.value] if inner in alone else parenthesized(names[inner.value])
+        for inner in name_nodes(node)
+        if inner.value in names
     }
     return exchange(node, changes)
 

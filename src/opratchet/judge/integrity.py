@@ -2,9 +2,8 @@
 
 - An input that changed: the kernel wrote where it must only read.
 - An output element that still holds the poison: the kernel did not write all of it.
-- The worker's clock against the supervisor's: the time a worker reports for a batch can never exceed the time that
-  passed here, and may fall short of it only by what sending two messages costs. On a loaded machine that can be
-  much, so the incumbent, timed in turns with the candidate, shows how much it is now.
+- The worker's clock against the supervisor's: a worker cannot report more time for a batch than passed here, and the
+  speed-up by its clock must not lie beyond the interval of the speed-up by the supervisor's.
 """
 
 from __future__ import annotations
@@ -15,7 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MESSAGE_NS = 1_000_000
+from opratchet.ledger.words import Ratio
+
+CLOCK_MARGIN = 1.05
 Clocks = tuple[int, int]
 
 
@@ -37,24 +38,26 @@ def unwritten_output(name: str, seen: NDArray[Any]) -> str:
     return f"{untouched} of {seen.size} elements of {name} were not written"
 
 
-def clocks_disagree(candidate: Sequence[Clocks], incumbent: Sequence[Clocks]) -> str:
-    """Evidence that the candidate's worker lies about time, or an empty text.
+def impossible_clock(batches: Sequence[Clocks]) -> str:
+    """Evidence that a worker reports more time than passed, or none at all; empty when there is none.
 
     Args:
-        candidate: For each batch of the candidate, the worker's and the supervisor's nanoseconds.
-        incumbent: The same of the incumbent, taken in turns with it: how far honest clocks lie apart just now.
+        batches: For each batch, the worker's and the supervisor's nanoseconds.
     """
-    for worker_ns, supervisor_ns in candidate:
+    for worker_ns, supervisor_ns in batches:
         if not 0 < worker_ns <= supervisor_ns:
             return f"the worker reports {worker_ns} ns for a batch that took {supervisor_ns} ns here"
-    ours, theirs = _median_gap(candidate), _median_gap(incumbent)
-    if ours <= 3 * theirs + MESSAGE_NS:
+    return ""
+
+
+def clocks_disagree(by_worker: Ratio, by_supervisor: Ratio) -> str:
+    """Evidence that the worker's clock makes the candidate look faster than it is, or an empty text.
+
+    Both ratios are of the same batches. On a loaded machine the supervisor's is less exact, which its interval shows.
+    """
+    if by_worker.low <= by_supervisor.high * CLOCK_MARGIN:
         return ""
     return (
-        f"the worker leaves out {ours / 1e6:.2f} ms of each batch by the supervisor's clock; "
-        f"the incumbent's, in turns with it, {theirs / 1e6:.2f} ms"
+        f"{by_worker.value:.2f}x by the worker's clock, but {by_supervisor.value:.2f}x "
+        f"[{by_supervisor.low:.2f}, {by_supervisor.high:.2f}] by the supervisor's"
     )
-
-
-def _median_gap(batches: Sequence[Clocks]) -> float:
-    return float(np.median([supervisor_ns - worker_ns for worker_ns, supervisor_ns in batches]))

@@ -24,7 +24,6 @@ from opratchet.lab.limits import Limits
 from opratchet.lab.reference import Reference, split_tensors
 from opratchet.lab.supervisor import Nursery, RunWorker, WorkerFailed
 from opratchet.lab.tensors import Array, SharedTensors, fill
-from opratchet.ledger.files import cache_folder
 from opratchet.ledger.words import Outcome
 from opratchet.operator.model import Operator, Workload
 
@@ -88,7 +87,8 @@ class Lab:
         self.backend: Backend = get_backend(operator.backend)
         self.folder = Path(tempfile.mkdtemp(prefix="opratchet-"))
         self.cpu = max(os.sched_getaffinity(0))
-        self._nursery = Nursery(self.backend.preload, self.folder / "nursery.log")
+        modules = [*self.backend.preload, type(self.backend).__module__, "opratchet.lab.worker"]
+        self._nursery = Nursery(modules, self.folder / "nursery.log")
         self._reference: Reference | None = None
         self._generator = np.random.default_rng(int.from_bytes(os.urandom(16), "little"))
 
@@ -98,6 +98,7 @@ class Lab:
         Raises:
             WorkerFailed: it does not build, or took too much time or memory.
         """
+        self._nursery.wait_ready()
         start = time.monotonic()
         folder = Path(tempfile.mkdtemp(prefix="build-", dir=self.folder))
         source = candidate_file(folder, self.operator.name)
@@ -128,7 +129,6 @@ class Lab:
             "source": str(source),
             "kernel": self.operator.kernel,
             "folder": str(folder),
-            "cache": str(cache_folder()),
             "memory": self.limits.build_bytes,
             "workloads": {w.id: factory_arguments(self.operator, w) for w in workloads},
         }

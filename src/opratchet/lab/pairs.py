@@ -24,11 +24,16 @@ WARM_BATCHES = 12
 
 @dataclass(frozen=True)
 class Sample:
-    """One timed batch: nanoseconds a call, and both clocks' nanoseconds for the whole batch."""
+    """One timed batch: how many calls, and both clocks' nanoseconds for all of them."""
 
-    ns: float
+    count: int
     worker_ns: int
     supervisor_ns: int
+
+    @property
+    def ns(self) -> float:
+        """Nanoseconds a call."""
+        return self.worker_ns / self.count
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class Timer:
     def sample(self) -> Sample:
         """Time one batch."""
         worker_ns, supervisor_ns = self._rig.batch(self._workload, self.count)
-        return Sample(worker_ns / self.count, worker_ns, supervisor_ns)
+        return Sample(self.count, worker_ns, supervisor_ns)
 
 
 def _batch_size(rig: Rig, workload: Workload) -> int:

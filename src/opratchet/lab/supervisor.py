@@ -90,26 +90,30 @@ class Nursery:
         Raises:
             EnvironmentMissing: one of them cannot be imported.
         """
-        if self._ready:
-            return
-        try:
-            reply, _ = self.channel.receive(timeout)
-        except (ChannelClosed, TimeoutError):
-            reply = {"error": "the process ended or did not answer in time"}
-        if "error" in reply:
+        with self._lock:
+            if self._ready:
+                return
+            reply = self._first_answer(timeout)
+            self._ready = "error" not in reply
+        if not self._ready:
             raise EnvironmentMissing(
                 f"the backend's packages cannot be imported: {reply['error']}",
                 fix="`opratchet doctor` says what is missing and how to install it.",
             )
-        self._ready = True
+
+    def _first_answer(self, timeout: float) -> dict[str, Any]:
+        try:
+            return self.channel.receive(timeout)[0]
+        except (ChannelClosed, TimeoutError):
+            return {"error": "the process ended or did not answer in time"}
 
     def fork(self, role: str, folder: Path, job: Mapping[str, Any]) -> Worker:
         """Start a worker in a role (see `opratchet.lab.worker.ROLES`)."""
         ours, theirs = Channel.pair()
         log = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (the worker object keeps it)
         message = {"op": "fork", "role": role, "folder": str(folder), **job}
+        self.wait_ready()
         with self._lock:
-            self.wait_ready()
             self.channel.send(message, [theirs.fileno(), log.fileno()])
             pid = int(self.channel.receive(30)[0]["pid"])
             self._alive.add(pid)

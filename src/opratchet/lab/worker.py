@@ -36,7 +36,6 @@ def build(channel: Channel, message: dict[str, Any]) -> None:
             kernel=message["kernel"],
             arguments=arguments,
             folder=message["folder"],
-            cache=message["cache"],
         )
         try:
             artifact = backend.build(job)

@@ -90,7 +90,12 @@ class StrategySkipped(Record):
 
 
 class RoundStarted(Record):
-    """One optimisation point is taken up. All its trials start from `incumbent`."""
+    """One optimisation point is taken up. All its trials start from `incumbent`.
+
+    Attributes:
+        strategy: Row of the flow's strategy table.
+        planned: Ids of the edits to try, so that a round cut short in its first moments loses none.
+    """
 
     type: Literal["round_started"] = "round_started"
     round: int
@@ -98,6 +103,7 @@ class RoundStarted(Record):
     reason: str
     incumbent: str
     documents: list[str] = Field(default_factory=list)
+    planned: list[str] = Field(default_factory=list)
 
 
 class TrialStarted(Record):

@@ -66,6 +66,7 @@ class Round:
         reason: Why this strategy was chosen.
         incumbent: SHA-256 of the incumbent that all its trials start from.
         documents: Documentation pages it acts on.
+        planned: Ids of the edits it set out to try.
         diagnosis: Latest diagnosis when it began.
         trials: Its trials in order.
         is_open: True until the round is finished.
@@ -79,6 +80,7 @@ class Round:
     reason: str
     incumbent: str
     documents: list[str]
+    planned: list[str]
     diagnosis: Diagnosed | None
     trials: list[Trial] = field(default_factory=list)
     is_open: bool = True

@@ -237,6 +237,7 @@ def _round_started(state: RunState, line: Line, event: RoundStarted) -> None:
         reason=event.reason,
         incumbent=event.incumbent,
         documents=event.documents,
+        planned=event.planned,
         diagnosis=state.diagnoses[-1] if state.diagnoses else None,
     )
 

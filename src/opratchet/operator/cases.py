@@ -1,9 +1,9 @@
 """The cases that `run_L0()` runs, found by following it on paper.
 
 An operator without a manifest still says which shapes it is made for: `run_L0()` calls `run_case(...)` with them.
-The follower walks through `run_L0` and the functions it calls, statement by statement. It keeps the names whose values it
-can read, forgets those it cannot, and only insists on what leads to `run_case`: a loop over listed values is
-unrolled, a comprehension too, a condition has to be readable. Anything else on the way there is `UnreadableError`.
+The follower walks through `run_L0` and the functions it calls, statement by statement. It keeps the names whose
+values it can read, forgets those it cannot, and only insists on what leads to `run_case`: a loop over listed values
+is unrolled, a comprehension too, a condition has to be readable. Anything else on the way there is `UnreadableError`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,13 @@ CASE = "run_case"
 
 @dataclass(frozen=True)
 class Case:
-    """One call of `run_case`: its arguments by parameter name, defaults filled in, and its line."""
+    """One call of `run_case`.
+
+    Attributes:
+        arguments: Value by parameter name, defaults filled in; an `UnreadableError` where it cannot be read, since an
+            argument that the kernel does not take, such as a device, need not be.
+        line: Line of the call.
+    """
 
     arguments: Mapping[str, Any]
     line: int
@@ -46,14 +52,17 @@ def level_0_cases(source: PythonSource) -> list[Case]:
     if ENTRY not in source.functions or CASE not in source.functions:
         return []
     follower = _Follower(source)
-    follower.function(source.functions[ENTRY], {})
+    try:
+        follower.function(source.functions[ENTRY], {})
+    except RecursionError:
+        raise UnreadableError(source.functions[ENTRY], f"`{ENTRY}` is nested too deep") from None
     return follower.cases
 
 
 def bind(
     function: FunctionNode, call: ast.Call, names: Mapping[str, Any], known: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Arguments of a call by parameter name.
+    """Arguments of a call by parameter name; an `UnreadableError` stands for each that cannot be read.
 
     Args:
         function: The function that is called.
@@ -62,7 +71,7 @@ def bind(
         known: Values of the names in which the defaults are written.
 
     Raises:
-        UnreadableError: an argument cannot be read, or the call does not fit the function.
+        UnreadableError: the call does not fit the function, or it cannot be told.
     """
     parameters = signature(function)
     positional = list(_positional(call, names))
@@ -72,10 +81,10 @@ def bind(
     for keyword in call.keywords:
         if keyword.arg is None or not parameters.accepts(keyword.arg):
             raise UnreadableError(call)
-        arguments[keyword.arg] = value(keyword.value, names)
+        arguments[keyword.arg] = _attempt(keyword.value, names)
     for name, default in parameters.defaults.items():
         if name not in arguments:
-            arguments[name] = value(default, known)
+            arguments[name] = _attempt(default, known)
     absent = [name for name in parameters.required if name not in arguments]
     if absent:
         raise UnreadableError(call, f"`{function.name}` is called without {', '.join(absent)}")
@@ -87,7 +96,14 @@ def _positional(call: ast.Call, names: Mapping[str, Any]) -> Iterator[Any]:
         if isinstance(argument, ast.Starred):
             yield from _elements(argument.value, names)
         else:
-            yield value(argument, names)
+            yield _attempt(argument, names)
+
+
+def _attempt(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    try:
+        return value(node, names)
+    except UnreadableError as error:
+        return error
 
 
 def _elements(node: ast.expr, names: Mapping[str, Any]) -> Iterable[Any]:
@@ -110,7 +126,12 @@ class _Follower:
         if node.name in self._stack:
             raise UnreadableError(node, f"`{node.name}` calls itself")
         self._stack.append(node.name)
-        self._block(node.body, {**self._constants, **arguments})
+        names = dict(self._constants)
+        for name, given in arguments.items():
+            names.pop(name, None)
+            if not isinstance(given, UnreadableError):
+                names[name] = given
+        self._block(node.body, names)
         self._stack.pop()
 
     def _block(self, body: list[ast.stmt], names: dict[str, Any]) -> None:
@@ -178,6 +199,7 @@ class _Follower:
             self._expression(node.elt, names)
             return
         for item in _elements(loops[0].iter, names):
+            self._step(node)
             inner = dict(names)
             _unpack(loops[0].target, item, inner)
             if all(value(test, inner) for test in loops[0].ifs):

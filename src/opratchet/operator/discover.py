@@ -311,7 +311,9 @@ def _flops_problems(manifest: ManifestFile, stated: list[Stated]) -> Iterator[Pr
     try:
         names = formula_names(manifest.data.operator.flops or "0")
     except ValueError as error:
-        yield Problem(str(error), where, "Write a formula over the shape names, e.g. 2 * M * N * K.")
+        yield Problem(
+            str(error), where, "Write a formula over the shape names, e.g. 2 * M * N * K."
+        )
         return
     known = [one.section.shape for one in stated if one.section.kind != "skipped"]
     for name in sorted(names):

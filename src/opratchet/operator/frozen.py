@@ -1,9 +1,9 @@
 """What a candidate may not touch.
 
-Of the names at the top level of the source, everything is frozen but the kernel itself and what only serves the kernel:
-the golden, whatever the golden needs, the test code (`run_case`, `run_L0`, `main`, ...), input makers, workloads, imports.
-A constant that both the kernel and the test code use, such as a block size, stays open; one that the golden
-uses does not.
+Of the names at the top level of the source, everything is frozen but the kernel itself and what only serves the
+kernel: the golden, whatever the golden needs, the test code (`run_case`, `run_L0`, `main`, ...), input makers,
+workloads, imports. A constant that both the kernel and the test code use, such as a block size, stays open; one that
+the golden uses does not.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ def frozen_names(operator: Operator) -> frozenset[str]:
     """Top-level names (functions, classes, constants, imports) whose definition has to stay the same tree."""
     source = PythonSource(Path(operator.source), operator.text)
     uses = _uses(source.statements)
-    named = {name for name in uses if _TESTS.fullmatch(name)} | {operator.golden}
-    frozen = _reached(named & {operator.golden}, uses) | named
+    frozen = {name for name in uses if _TESTS.fullmatch(name)} | _reached({operator.golden}, uses)
     open_to_change = _reached({operator.kernel}, uses) - frozen
     return frozenset(set(uses) - open_to_change - {operator.kernel})
 

@@ -40,6 +40,18 @@ def locate(path: Path) -> Place:
     Raises:
         BadInput: there is nothing there, or nothing that could be an operator.
     """
+    try:
+        return _locate(path)
+    except OSError as error:  # a name that is too long, a folder without rights
+        reason = error.strerror or str(error)
+        raise BadInput(
+            f"the path cannot be read: {reason}",
+            where=str(path),
+            fix="Check the path and its rights.",
+        ) from None
+
+
+def _locate(path: Path) -> Place:
     if path.is_dir():
         return _in_folder(path, _manifest_in(path))
     if not path.exists():

@@ -185,7 +185,7 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
         return parse_toml(text)
     except (ValueError, RecursionError) as error:
         line = re.search(r"at line (\d+)", str(error))
-        at_end = text.count("\n") + 1 if "end of document" in str(error) else 1
+        at_end = text.rstrip().count("\n") + 1 if "end of document" in str(error) else 1
         raise BadInput(
             f"not valid TOML: {error}",
             where=f"{path}:{line.group(1) if line else at_end}",
@@ -219,12 +219,23 @@ _FIXES = {
     "greater_than_equal": "Write zero or a number above it.",
     "finite_number": "Write a finite number, e.g. 1e-3.",
     "list_type": "Write a list, e.g. [1, 2, 4].",
-    "dict_type": "Write a table, e.g. { M = 512, N = 1024 }.",
-    "model_type": "Write a table of its own, e.g. [operator].",
     "string_too_short": "Write at least one character.",
     "too_short": "Write at least one element, or leave the key out.",
     "string_pattern_mismatch": "Write a name that can be a file name, e.g. rmsnorm.",
     "invalid-json-value": "Write a text, a number, true, false or a list of them.",
+}
+_WORDS = {
+    "dict_type": "should be a table",
+    "model_type": "should be a table",
+    "string_pattern_mismatch": "should be a name that can be a file name",
+}
+_HEADERS = {
+    "operator": "[operator]",
+    "inputs": "[inputs.X]",
+    "tolerances": "[tolerances.float32]",
+    "workloads": "[[workloads]]",
+    "knobs": "[knobs]",
+    "target": "[target]",
 }
 _TABLES: Mapping[str, type[Section]] = {
     "operator": OperatorSection,
@@ -263,12 +274,25 @@ def _in_words(model: type[Section], error: ErrorDetails, where: Callable[..., st
         return Problem(f"unknown key `{key}`", where(*path), advice(key, _known(model, path)))
     if kind == "missing":
         return Problem(f"`{key}` is missing", where(*path), f"Add `{key} = ...`.")
-    what = f"`{key}` {error['msg'].replace('Input s', 's')}, and not {shown(error['input'])}"
+    said = _WORDS.get(kind) or error["msg"].replace("Input s", "s")
+    what = f"`{key}` {said}, and not {shown(error['input'])}"
+    return Problem(what, where(*path), _fix(path, error))
+
+
+def _fix(path: tuple[int | str, ...], error: ErrorDetails) -> str:
     expected = (error.get("ctx") or {}).get("expected")
-    fix = f"Write one of {expected}." if expected else _FIXES.get(kind, "Change the value.")
-    if path[:2] == ("operator", "target") and isinstance(error["input"], (int, float)):
-        fix = "This is the compile target. A performance target is a table: [target] latency_us = 240."
-    return Problem(what, where(*path), fix)
+    if expected:
+        return f"Write one of {expected}."
+    if path == ("operator", "target") and isinstance(error["input"], (int, float)):
+        return "This is the compile target. A performance target is a table: [target] latency_us = 240."
+    if path[-1] in ("shape", "params"):
+        return "Write a table, e.g. { M = 512, N = 1024 }."
+    one_table = (
+        path[0] == "workloads" and error["type"] == "list_type"
+    )  # [workloads], not [[workloads]]
+    if one_table or error["type"] in ("dict_type", "model_type"):
+        return f"Write it as a table of its own, e.g. {_HEADERS[str(path[0])]}."
+    return _FIXES.get(error["type"], "Change the value.")
 
 
 def _known(model: type[Section], path: tuple[int | str, ...]) -> list[str]:

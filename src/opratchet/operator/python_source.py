@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -94,14 +95,19 @@ def called(node: ast.expr) -> ast.expr:
 
 
 def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements of a module in order, also those inside `if`, `try`, `with`, but not inside functions or classes."""
-    for statement in body:
+    """Statements in order, also those inside `if`, `try`, `with`, but not those inside functions or classes."""
+    pending = list(body)[
+        ::-1
+    ]  # a stack and no recursion: a chain of `elif` is nested as deep as it is long
+    while pending:
+        statement = pending.pop()
         yield statement
         if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            inner = list(getattr(statement, "body", []))
             for handler in getattr(statement, "handlers", []):
-                yield from statements(handler.body)
-            for part in ("body", "orelse", "finalbody"):
-                yield from statements(getattr(statement, part, []))
+                inner += handler.body
+            inner += [*getattr(statement, "orelse", []), *getattr(statement, "finalbody", [])]
+            pending += inner[::-1]
 
 
 @dataclass(frozen=True)
@@ -132,7 +138,11 @@ class PythonSource:
             BadInput: the text is not valid Python, with its line.
         """
         try:
-            return ast.parse(self.text)
+            with warnings.catch_warnings():
+                warnings.simplefilter(
+                    "ignore"
+                )  # a doubtful escape in the user's text is not our news
+                return ast.parse(self.text)
         except SyntaxError as error:
             what, line = f"syntax error: {error.msg}", error.lineno or 1
         except (ValueError, RecursionError, MemoryError) as error:
@@ -223,7 +233,7 @@ def assignment(statement: ast.stmt) -> tuple[str, ast.expr | None]:
 
 
 def bound_names(statement: ast.stmt) -> list[str]:
-    """Names that a statement itself binds: a definition, an import, assignment targets; not those of its body."""
+    """Names that a statement itself binds: a definition, an import, targets; not those of its body."""
     match statement:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return [name]

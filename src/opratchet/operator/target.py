@@ -276,9 +276,7 @@ def _figure(metric: Metric, label: re.Match[str], rest: str, where: str) -> floa
     if number is None:
         said = rest.strip() or "nothing"
         raise BadInput(f"the target is not a number: {said}", where=where, fix=fix)
-    figure, unit = float(number.group(1).replace(",", "")), number.group(2)
-    if not unit:
-        unit = re.sub(r"[\s_():=<>≤≥]|目标|target", "", label["label"])
+    unit = _unit(metric, number.group(2), label["label"])
     if unit not in metric.units:
         what = f"the unit `{unit}` is unknown" if unit else "the target has no unit"
         raise BadInput(f"{what}: {rest.strip()}", where=where, fix=fix)
@@ -286,9 +284,18 @@ def _figure(metric: Metric, label: re.Match[str], rest: str, where: str) -> floa
         raise BadInput(
             f"the sign of the target is the wrong way round: {rest.strip()}", where=where, fix=fix
         )
+    figure = float(number.group(1).replace(",", "")) * metric.units[unit]
     if not (math.isfinite(figure) and figure > 0):
         raise BadInput(f"the target is not a positive number: {rest.strip()}", where=where, fix=fix)
-    return figure * metric.units[unit]
+    return figure
+
+
+def _unit(metric: Metric, after: str, label: str) -> str:
+    """The unit after the figure, with Chinese words cut off that follow without a space; else that of the label."""
+    for unit in sorted(filter(None, metric.units), key=len, reverse=True):
+        if re.match(rf"{re.escape(unit)}(?![a-z0-9/%μ])", after):
+            return unit
+    return after or re.sub(r"[\s_():=<>≤≥]|目标|target", "", label)
 
 
 def _better_than_baseline(path: Path, section: list[tuple[int, str]]) -> TargetRecord | None:

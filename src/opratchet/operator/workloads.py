@@ -96,19 +96,19 @@ def stated_workloads(manifest: ManifestFile, kernel: Kernel) -> list[Stated]:
             for index, section in enumerate(manifest.data.workloads)
         ]
     try:
-        cases = _listed_cases(kernel) or level_0_cases(kernel.source)
+        stated = _from_cases(_listed_cases(kernel) or level_0_cases(kernel.source), kernel)
     except UnreadableError as error:
         where = kernel.source.where(error.line)
         raise BadInput(
             f"the workloads cannot be read: {error}", where=where, fix=_ADD_TO_MANIFEST
         ) from None
-    if not cases:
+    if not stated:
         raise BadInput(
             f"no workloads: there is no `{LISTED}`, and no `{ENTRY}` that calls `{CASE}`",
             where=str(kernel.source.path),
             fix=_ADD_TO_MANIFEST,
         )
-    return _from_cases(cases, kernel)
+    return stated
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,10 @@ def _table(arguments: Mapping[str, Any], kernel: Kernel) -> dict[str, Any]:
         return dict(arguments)
     table: dict[str, Any] = {"shape": {}, "params": {}}
     for name, given in arguments.items():
-        if name == "dtype":
+        if isinstance(given, UnreadableError):
+            if name == "dtype" or kernel.accepts(name):
+                raise given
+        elif name == "dtype":
             table["dtype"] = given
         elif type(given) is int and name in kernel.parameters.names:
             table["shape"][name] = given

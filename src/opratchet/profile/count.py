@@ -24,8 +24,8 @@ from typing import Any, TypedDict
 
 from opratchet.errors import BadInput
 
-# Keys are "flops", "transcendentals", and ("read" or "write", buffer name) for bytes of main memory.
-Key = str | tuple[str, str]
+# Keys are "flops", "transcendentals", and for bytes of main memory ("read" or "write", buffer name, buffer bytes).
+Key = str | tuple[str, str, int]
 Tally = Counter[Key]
 Values = Mapping[Any, int]
 
@@ -61,6 +61,9 @@ FLOPS_OF_CALL = {
     "ieee_frsqrt": 2,
     "ieee_fmaf": 2,
     "fma": 2,
+    "fast_rcp": 1,
+    "fmod": 1,
+    "ldexp": 1,
     "clamp": 2,
 }
 TRANSCENDENTALS = _words(
@@ -93,7 +96,7 @@ class Operations(TypedDict):
         flops: Floating-point additions, multiplications, divisions, roots, minima and maxima.
         transcendentals: Calls of `exp`, `erf`, `tanh` and the like.
         bytes: Bytes of main memory that are read or written at least once.
-        traffic: Bytes that the blocks ask main memory for, each access counted.
+        traffic: Bytes that the blocks ask main memory for; a block asks for no byte of a buffer twice.
     """
 
     flops: int
@@ -123,13 +126,11 @@ def count_operations(prim_func: Any) -> Operations:
         tally = _statement(prim_func.body, {})
     except _UnboundError as unbound:
         raise _uncountable(f"the length of a loop depends on `{unbound}`") from None
-    sizes = {buffer.name: _size(buffer) for buffer in prim_func.buffer_map.values()}
-    moved = {key: amount for key, amount in tally.items() if isinstance(key, tuple)}
     return Operations(
         flops=tally["flops"],
         transcendentals=tally["transcendentals"],
-        bytes=sum(min(amount, sizes[name]) for (_, name), amount in moved.items()),
-        traffic=sum(moved.values()),
+        bytes=_moved(_once(tally)),
+        traffic=_moved(tally),
     )
 
 
@@ -155,6 +156,17 @@ def _times(tally: Tally, factor: int) -> Tally:
     return Counter({key: amount * factor for key, amount in tally.items()})
 
 
+def _once(tally: Tally) -> Tally:
+    """The same work with each byte of main memory moved at most once each way."""
+    return Counter(
+        {k: min(amount, k[2]) if isinstance(k, tuple) else amount for k, amount in tally.items()}
+    )
+
+
+def _moved(tally: Tally) -> int:
+    return sum(amount for key, amount in tally.items() if isinstance(key, tuple))
+
+
 # Statements
 
 
@@ -167,16 +179,28 @@ def _statement(node: Any, values: Values) -> Tally:
 
 def _loop(node: Any, values: Values) -> Tally:
     extent = _integer(node.extent, values)
-    if node.thread_binding is not None and node.thread_binding.thread_tag.startswith("threadIdx"):
+    if _bound_to(node, "threadIdx"):
         extent = 1  # the threads of a block share its tile operations
     try:
-        return _times(_statement(node.body, values), extent)
+        return _times(_iteration(node, values), extent)
     except _UnboundError as unbound:
         if not unbound.variable.same_as(node.loop_var) or extent > LONGEST_ENUMERATION:
             raise
     start = _integer(node.min, values)
     steps = range(start, start + extent)
-    return _total(_statement(node.body, {**values, node.loop_var: step}) for step in steps)
+    return _total(_iteration(node, {**values, node.loop_var: step}) for step in steps)
+
+
+def _iteration(node: Any, values: Values) -> Tally:
+    """One iteration; a block, which is one of the innermost grid loop, has its data at hand after the first access."""
+    tally = _statement(node.body, values)
+    is_block = _bound_to(node, "blockIdx") and not _bound_to(node.body, "blockIdx")
+    return _once(tally) if is_block else tally
+
+
+def _bound_to(node: Any, tag: str) -> bool:
+    binding = getattr(node, "thread_binding", None)
+    return binding is not None and str(binding.thread_tag).startswith(tag)
 
 
 def _branch(node: Any, values: Values) -> Tally:
@@ -254,7 +278,7 @@ def _elements(region: Any, values: Values) -> int:
 def _access(way: str, buffer: Any, elements: int) -> Tally:
     if buffer.scope() != "global":
         return Counter()
-    return Counter({(way, buffer.name): elements * _item_bytes(buffer)})
+    return Counter({(way, buffer.name, _size(buffer)): elements * _item_bytes(buffer)})
 
 
 # Expressions

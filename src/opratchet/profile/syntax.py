@@ -11,6 +11,7 @@ from opratchet.profile.arithmetic import value_of
 
 
 def parse(text: str) -> ast.Module:
+    """The syntax tree of a source; BadInput with the line when it is not valid Python."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError) as error:
@@ -23,6 +24,7 @@ def parse(text: str) -> ast.Module:
 
 
 def find_factory(module: ast.Module, kernel: str) -> ast.FunctionDef:
+    """The function of that name; BadInput when there is none."""
     for node in ast.walk(module):
         if isinstance(node, ast.FunctionDef) and node.name == kernel:
             return node
@@ -42,6 +44,7 @@ def kernel_body(factory: ast.FunctionDef) -> ast.FunctionDef:
 
 
 def parameters(function: ast.FunctionDef) -> frozenset[str]:
+    """Names of a function's parameters; of a kernel body, its tensors."""
     arguments = function.args
     return frozenset(arg.arg for arg in (*arguments.args, *arguments.kwonlyargs))
 
@@ -52,8 +55,9 @@ def known_names(
     """Values of the names a kernel body may use: module constants, defaults, arguments, factory constants."""
     names: dict[str, Any] = {}
     _assign(module.body, names)
-    positional = factory.args.args[len(factory.args.args) - len(factory.args.defaults) :]
-    for arg, default in zip(positional, factory.args.defaults, strict=True):
+    positional = [*factory.args.posonlyargs, *factory.args.args]
+    with_default = positional[len(positional) - len(factory.args.defaults) :]
+    for arg, default in zip(with_default, factory.args.defaults, strict=True):
         _bind(arg.arg, default, names)
     for arg, value in zip(factory.args.kwonlyargs, factory.args.kw_defaults, strict=True):
         if value is not None:
@@ -70,10 +74,8 @@ def _assign(statements: list[ast.stmt], names: dict[str, Any]) -> None:
 
 
 def _bind(name: str, value: ast.expr, names: dict[str, Any]) -> None:
-    if isinstance(value, ast.Constant):
-        names[name] = value.value
-        return
-    known = number(value, names)
+    known = value.value if isinstance(value, ast.Constant) else number(value, names)
+    names.pop(name, None)  # a value that is not known any more must not live on
     if known is not None:
         names[name] = known
 
@@ -103,4 +105,5 @@ def root(node: ast.expr) -> str:
 
 
 def mentions(node: ast.AST, name: str) -> bool:
+    """Whether a name occurs in an expression."""
     return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))

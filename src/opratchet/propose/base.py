@@ -47,5 +47,5 @@ class Proposer(ABC):
         """The next point for the incumbent that `situation` describes."""
 
     @abstractmethod
-    def again(self, state: RunState, situation: Situation, row: str) -> Sequence[Edit]:
-        """The edits of a row for this incumbent, tried or not; used to take up an interrupted round."""
+    def edits(self, state: RunState, situation: Situation, row: str) -> Sequence[Edit]:
+        """All edits of a row for this incumbent, tried or not: what a round's plan is looked up in."""

@@ -62,11 +62,11 @@ class Catalogue(Proposer):
         edits = best.edits[: self.flow.trials_per_round]
         return Answer(Point(best.row.id, best.reason, edits, best.documents), skipped)
 
-    def again(self, state: RunState, situation: Situation, row: str) -> Sequence[Edit]:
+    def edits(self, state: RunState, situation: Situation, row: str) -> Sequence[Edit]:
         """All edits of a row on this incumbent."""
-        return [edit for _s, edits in self._edits(situation, row, {}) for edit in edits]
+        return [edit for _s, edits in self._offered(situation, row, {}) for edit in edits]
 
-    def _edits(
+    def _offered(
         self, situation: Situation, row: str, skipped: dict[str, str]
     ) -> Iterable[tuple[Strategy, list[Edit]]]:
         for strategy in self.strategies:
@@ -83,7 +83,7 @@ class Catalogue(Proposer):
     ) -> _Offer:
         used: list[Strategy] = []
         edits: list[Edit] = []
-        for strategy, found in self._edits(situation, row.id, skipped):
+        for strategy, found in self._offered(situation, row.id, skipped):
             fresh = [edit for edit in found if _is_untried(state, situation, edit)]
             if fresh:
                 used.append(strategy)

@@ -8,7 +8,7 @@ business of `opratchet.edit.effects`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar, cast
@@ -369,9 +369,13 @@ class Kernel:
         """Every name of the source; a fresh name must not be one of them."""
         return free_names(self.source.module)
 
-    def statements(self) -> Iterator[Statement]:
+    def statements(self) -> tuple[Statement, ...]:
         """All statements of the body, those in loops and branches too, in source order."""
-        return (s for top in self.body for s in nested(top))
+        return self._statements
+
+    @cached_property
+    def _statements(self) -> tuple[Statement, ...]:
+        return tuple(inner for top in self.body for inner in nested(top))
 
     def find(self, view: Callable[[cst.CSTNode], View | None]) -> list[View]:
         """All statements that a view function recognises: `kernel.find(loop)`."""

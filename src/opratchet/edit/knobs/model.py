@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from typing import TypeAlias
 
 import libcst as cst
 
+from opratchet.edit.dialects.tilelang import Kernel, Loop, loop
+from opratchet.edit.knobs.constants import literals, module_constants
 from opratchet.edit.model import Target
-from opratchet.edit.source import KernelSource
+from opratchet.edit.source import KernelSource, code
 from opratchet.edit.splice import Places, Splice, spliced
 
 Value: TypeAlias = "int | float | str | bool | None"
@@ -45,7 +49,9 @@ class Knob:
     site: cst.CSTNode = field(repr=False, compare=False)
     current: Value
     legal: tuple[Value, ...] = ()
-    write: Callable[[Value], tuple[Splice, ...]] = field(repr=False, compare=False, default=lambda _: ())
+    write: Callable[[Value], tuple[Splice, ...]] = field(
+        repr=False, compare=False, default=lambda _: ()
+    )
     note: str = ""
 
     @property
@@ -69,23 +75,56 @@ class Knob:
 
 @dataclass(frozen=True)
 class Workbench:
-    """A source with the places of its nodes: what the finders of knobs work on.
+    """A source with what the finders of knobs ask of it; each question is answered once.
 
     Attributes:
         source: The source.
-        places: Where its nodes stand.
         target: Where the code is to run.
     """
 
     source: KernelSource
-    places: Places
     target: Target
 
-    @classmethod
-    def of(cls, source: KernelSource, target: Target) -> Workbench:
-        """Set up for one source."""
-        return cls(source, Places(source), target)
+    @cached_property
+    def places(self) -> Places:
+        """Where the nodes of the source stand."""
+        return Places(self.source)
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The kernel in it."""
+        return Kernel(self.source)
+
+    @cached_property
+    def loops(self) -> list[Loop]:
+        """The loops of the kernel."""
+        return self.kernel.find(loop)
+
+    @cached_property
+    def constants(self) -> Mapping[str, cst.BaseExpression]:
+        """Module constants that only the kernel factory mentions."""
+        return module_constants(self.source)
+
+    @cached_property
+    def literals(self) -> Mapping[str, cst.BaseExpression]:
+        """Literals that the kernel alone knows, by name."""
+        return literals(self.source, self.constants)
 
 
 Finder: TypeAlias = Callable[[Workbench], list[Knob]]
-LegalValues: TypeAlias = Mapping[str, tuple[Value, ...]]
+
+
+def literal_knob(bench: Workbench, name: str, node: cst.BaseExpression, kind: KnobKind) -> Knob:
+    """A knob that is one literal in the source."""
+
+    def write(value: Value) -> tuple[Splice, ...]:
+        return (bench.places.replace(node, code(node) if value == current else _literal(value)),)
+
+    current: Value = ast.literal_eval(code(node))
+    return Knob(name, kind, node, current, write=write)
+
+
+def _literal(value: Value) -> str:
+    """Python text of a value, in double quotes as formatters like them."""
+    plain = isinstance(value, str) and '"' not in value and "\\" not in value
+    return f'"{value}"' if plain else repr(value)

@@ -14,105 +14,49 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
-from opratchet.edit.dialects.tilelang import Kernel, primitive
-from opratchet.edit.knobs.model import Knob, KnobKind, Value, Workbench
+from opratchet.edit.dialects.tilelang import primitive
+from opratchet.edit.knobs.loops import stage_knobs
+from opratchet.edit.knobs.model import Knob, KnobKind, Value, Workbench, literal_knob
 from opratchet.edit.legality import LocalMemory
 from opratchet.edit.model import Situation
 from opratchet.edit.names import Names, number
 from opratchet.edit.source import code, dotted
-from opratchet.edit.tree import free_names, positional, small, walk
+from opratchet.edit.tree import free_names, positional, walk
 
-_NAMED = re.compile(r"(?:block|blk|tile|chunk)(?:_?size)?(?:_?\w+)?|\w+_(?:block|blk|tile)(?:_size)?|[bB][MNKDSHL]", re.I)
-_DIMENSION = re.compile(r"(?:block|blk|tile|chunk|b)(?:_?size)?_?([a-z]\w*)", re.I)
+_WORD = "block|blk|tile|chunk"
+_NAMED = re.compile(rf"(?:{_WORD})(?:_?size)?(?:_?\w+)?|\w+_(?:{_WORD})(?:_size)?|b[MNKDSHL]", re.I)
+_DIMENSION = re.compile(rf"(?:{_WORD}|b)(?:_?size)?_?([a-z]\w*)", re.I)
+_LARGEST_DIVISOR = 1 << 16  # nobody tiles by more; keeps the search short for absurd extents
 _BEYOND = 16  # a tile of an unknown dimension grows at most this many times
 
 
 def tile_knobs(bench: Workbench) -> list[Knob]:
     """The tile sizes of a source, without their legal values."""
     used = _Uses(bench)
+    stages = {knob.name for knob in stage_knobs(bench)}
     return [
-        Knob(
-            name,
-            KnobKind.TILE,
-            node,
-            int(node.value, 0),
-            write=lambda value, node=node: (bench.places.replace(node, str(value)),),  # type: ignore[misc]
-        )
-        for name, node in integers(bench)
-        if used.as_tile(name)
+        literal_knob(bench, name, node, KnobKind.TILE)
+        for name, node in bench.literals.items()
+        if isinstance(node, cst.Integer) and name not in stages and used.as_tile(name)
     ]
-
-
-def integers(bench: Workbench) -> Iterator[tuple[str, cst.Integer]]:
-    """Whole numbers that only the kernel knows, by name: factory defaults, constants of the factory and the module."""
-    for name, node in constants(bench):
-        if isinstance(node, cst.Integer):
-            yield name, node
-
-
-def constants(bench: Workbench) -> Iterator[tuple[str, cst.BaseExpression]]:
-    """Names that the kernel alone knows and that are bound once, with the expressions they are bound to."""
-    source = bench.source
-    parameters = source.factory.params
-    for parameter in (*parameters.params, *parameters.kwonly_params):
-        if parameter.default is not None:
-            yield parameter.name.value, parameter.default
-    inside = free_names(source.factory)
-    outside = _names_outside(source.module, source.factory)
-    bound = Counter(name for name, _ in _bindings(source.module.body))
-    for name, value in _bindings(source.module.body):
-        if bound[name] == 1 and name in inside and outside[name] == 1:
-            yield name, value
-    local = list(_bindings(source.factory.body.body))
-    for name, value in local:
-        if sum(name == other for other, _ in local) == 1:
-            yield name, value
-
-
-def _bindings(body: Iterable[cst.CSTNode]) -> Iterator[tuple[str, cst.BaseExpression]]:
-    """`name = value` and `name: type = value` among statements."""
-    for line in body:
-        statement = small(line)
-        target: cst.BaseExpression | None = None
-        if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
-            target = statement.targets[0].target
-        elif isinstance(statement, cst.AnnAssign):
-            target = statement.target
-        value = getattr(statement, "value", None)
-        if isinstance(target, cst.Name) and value is not None:
-            yield target.value, value
-
-
-def _names_outside(module: cst.Module, factory: cst.FunctionDef) -> Counter[str]:
-    """How often each name is mentioned outside the factory; a binding is a mention."""
-    found: Counter[str] = Counter()
-    pending: list[cst.CSTNode] = [module]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, cst.Name):
-            found[node.value] += 1
-        elif node is not factory:
-            pending += node.children
-    return found
 
 
 class _Uses:
     """How names are used in a factory."""
 
     def __init__(self, bench: Workbench) -> None:
-        kernel = Kernel(bench.source)
-        shapes = [dim for tensor in kernel.parameters.values() for dim in tensor.dims]
-        self._shapes = _names_in(shapes)
+        annotations = [p.annotation for p in bench.source.body.params.params if p.annotation]
+        self._shapes = set().union(*map(free_names, annotations))
         self._divisors = {divisor for _, divisor in divisions(bench.source.factory)}
-        self._extents = _names_in(dim for view in kernel.allocs.values() for dim in view.dims)
+        self._extents = _names_in(dim for view in bench.kernel.allocs.values() for dim in view.dims)
 
     def as_tile(self, name: str) -> bool:
         """Whether a whole number of that name is a tile size."""
-        if name in self._shapes or name.endswith("stages"):
+        if name in self._shapes:
             return False
         return bool(_NAMED.fullmatch(name)) or name in self._divisors | self._extents
 
@@ -194,8 +138,8 @@ def _sizes(dimensions: Sequence[int], current: int) -> set[int]:
 
 def divisors(extent: int) -> list[int]:
     """All divisors of a whole number, ascending."""
-    small_ones = [d for d in range(1, math.isqrt(extent) + 1) if extent % d == 0]
-    return sorted({*small_ones, *(extent // d for d in small_ones)})
+    lower = [d for d in range(1, min(math.isqrt(extent), _LARGEST_DIVISOR) + 1) if extent % d == 0]
+    return sorted({*lower, *(extent // d for d in lower)})
 
 
 def nearest_first(values: Iterable[int], current: int) -> list[int]:

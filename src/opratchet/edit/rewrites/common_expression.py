@@ -21,7 +21,9 @@ from opratchet.edit.source import code
 from opratchet.edit.tree import (
     Statement,
     Surgery,
+    bare,
     block_of,
+    children,
     fingerprint,
     free_names,
     fresh_name,
@@ -57,7 +59,7 @@ class CommonExpression(Strategy):
     def _edit(
         self, kernel: tl.Kernel, number: int, first: Statement, nodes: list[cst.BaseExpression]
     ) -> Edit:
-        value, name = code(nodes[0]), fresh_name(spoken(nodes[0]), kernel.names)
+        value, name = code(bare(nodes[0])), fresh_name(spoken(nodes[0]), kernel.names)
         surgery = Surgery(kernel.source.module)
         surgery.insert_before(first, [statement(f"{name} = {value}\n")])
         for node in nodes:
@@ -113,7 +115,7 @@ def _outside_indices(node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
     if isinstance(node, cst.BaseExpression):
         yield node
     if not isinstance(node, cst.Subscript):
-        for child in node.children:
+        for child in children(node):
             yield from _outside_indices(child)
 
 

@@ -7,7 +7,7 @@ nothing changes: TileLang guards a direct write outside the tensor, as `T.copy` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 from opratchet.edit.dialects import tilelang as tl

@@ -6,7 +6,8 @@ contiguous axis innermost, the additions of one row are independent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 from opratchet.edit.dialects import tilelang as tl
 from opratchet.edit.model import Edit, NotApplicable, Situation, Strategy
@@ -21,7 +22,10 @@ class ExpandGemm(Strategy):
 
     id = "expand-gemm"
     row = "loop_order"
-    title = {"zh": "T.gemm 展开为显式循环", "en": "write T.gemm out as loops"}
+    title: ClassVar[Mapping[str, str]] = {
+        "zh": "T.gemm 展开为显式循环",
+        "en": "write T.gemm out as loops",
+    }
     gain = (0.10, 0.30)
     eases = frozenset({"compute_density"})
 

@@ -24,7 +24,7 @@ from opratchet.edit.tree import (
     exchange,
     fingerprint,
     free_names,
-    walk,
+    name_nodes,
 )
 
 
@@ -73,8 +73,8 @@ def _renamed(line: Statement, first: tl.Loop, second: tl.Loop) -> Statement:
     names = dict(zip(second.targets, first.targets, strict=True))
     changes: dict[cst.CSTNode, cst.CSTNode] = {
         node: node.with_changes(value=names[node.value])
-        for node in walk(line)
-        if isinstance(node, cst.Name) and names.get(node.value, node.value) != node.value
+        for node in name_nodes(line)
+        if names.get(node.value, node.value) != node.value
     }
     return exchange(line, changes)
 

@@ -17,7 +17,7 @@ from opratchet.edit.model import Edit, NotApplicable, Situation, Strategy
 from opratchet.edit.rewrites.answer import answer
 from opratchet.edit.rewrites.placing import Place, assigned_values, compute_ahead, maximal, place
 from opratchet.edit.source import code
-from opratchet.edit.tree import fingerprint, free_names, fresh_name, spoken, statement
+from opratchet.edit.tree import bare, fingerprint, free_names, fresh_name, spoken, statement
 
 
 class HoistExpression(Strategy):
@@ -45,7 +45,7 @@ class HoistExpression(Strategy):
     def _edit(
         self, kernel: tl.Kernel, number: int, where: Place, nodes: list[cst.BaseExpression]
     ) -> Edit:
-        value, name = code(nodes[0]), fresh_name(spoken(nodes[0]), kernel.names)
+        value, name = code(bare(nodes[0])), fresh_name(spoken(nodes[0]), kernel.names)
         text = compute_ahead(
             kernel,
             where,

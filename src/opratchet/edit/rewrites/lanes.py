@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 from opratchet.edit.dialects import tilelang as tl
 from opratchet.edit.model import Edit, NotApplicable, Situation, Strategy
 from opratchet.edit.rewrites.answer import answer
-from opratchet.edit.rewrites.reductions import LANES, Reduction, reductions, why_not, with_lanes
+from opratchet.edit.rewrites.reductions import (
+    Reduction,
+    lane_counts,
+    reductions,
+    why_not,
+    with_lanes,
+)
 from opratchet.edit.tree import Surgery
 
 _PRIOR = {16: 1.6, 32: 1.55, 8: 1.45}
@@ -19,7 +26,10 @@ class Lanes(Strategy):
 
     id = "lanes"
     row = "data_reuse"
-    title = {"zh": "归约拆成独立通道", "en": "split a reduction into lanes"}
+    title: ClassVar[Mapping[str, str]] = {
+        "zh": "归约拆成独立通道",
+        "en": "split a reduction into lanes",
+    }
     gain = (0.05, 0.15)
     eases = frozenset({"compute_density"})
 
@@ -41,7 +51,7 @@ class Lanes(Strategy):
             yield why
             return
         site = found.base if number == 1 else f"{found.base}#{number}"
-        for lanes in LANES:
+        for lanes in lane_counts(kernel, found):
             surgery = Surgery(kernel.source.module)
             with_lanes(kernel, surgery, found, lanes)
             title = f"split the reduction into {found.base} into {lanes} lanes"

@@ -12,13 +12,11 @@ from collections.abc import Mapping, Sequence
 from itertools import permutations
 from typing import ClassVar
 
-import libcst as cst
-
 from opratchet.edit.dialects import tilelang as tl
 from opratchet.edit.effects import Access, effects, fills
 from opratchet.edit.model import Edit, NotApplicable, Situation, Strategy
 from opratchet.edit.rewrites.answer import answer
-from opratchet.edit.tree import Statement, Surgery, nested, walk
+from opratchet.edit.tree import Statement, Surgery, name_nodes, nested
 
 
 class MergeBuffers(Strategy):
@@ -47,8 +45,8 @@ class MergeBuffers(Strategy):
         surgery = Surgery(kernel.source.module)
         surgery.remove(gone.node)
         for line in kernel.body:
-            for node in walk(line):
-                if isinstance(node, cst.Name) and node.value == gone.name:
+            for node in name_nodes(line):
+                if node.value == gone.name:
                     surgery.replace(node, node.with_changes(value=kept.name))
         title = f"let {gone.name} use the memory of {kept.name}"
         return Edit(self.id, f"{kept.name}+{gone.name}", title, surgery.apply())

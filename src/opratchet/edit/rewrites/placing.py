@@ -15,7 +15,7 @@ import libcst as cst
 from opratchet.edit.dialects import tilelang as tl
 from opratchet.edit.effects import assigned, is_pure
 from opratchet.edit.source import code
-from opratchet.edit.tree import Statement, Surgery, exchange, free_names, statement
+from opratchet.edit.tree import Statement, Surgery, children, exchange, free_names, statement
 
 
 @dataclass(frozen=True)
@@ -93,5 +93,5 @@ def maximal(
     if isinstance(node, cst.BaseExpression) and wanted(node):
         yield node
     elif not isinstance(node, cst.Subscript):
-        for child in node.children:
+        for child in children(node):
             yield from maximal(child, wanted)

@@ -19,12 +19,21 @@ from opratchet.edit.nest import (
     block,
     declare,
     for_each,
+    loses_comment,
     nests,
     statements,
     variables,
 )
 from opratchet.edit.source import code
-from opratchet.edit.tree import Surgery, expression, fingerprint, free_names, fresh_name, walk
+from opratchet.edit.tree import (
+    Statement,
+    Surgery,
+    expression,
+    fingerprint,
+    free_names,
+    fresh_name,
+    walk,
+)
 
 
 @dataclass(frozen=True)
@@ -43,7 +52,7 @@ class Product:
         call: Whether it is a `T.gemm` call.
     """
 
-    node: cst.CSTNode
+    node: Statement
     name: str
     i: str
     k: str
@@ -82,6 +91,8 @@ def of_gemm(kernel: tl.Kernel, call: tl.Gemm) -> Product | str:
     a, b, c = buffers
     if not (a and b and c) or not (call.a.whole and call.b.whole and call.c.whole):
         return f"`{name}` does not work on whole local buffers"
+    if loses_comment(call.node):
+        return f"a comment at `{name}` would be lost"
     if any(len(buffer.dims) != 2 for buffer in (a, b, c)):
         return f"`{name}` does not work on matrices"
     i, k, j = variables(kernel, call.node, ["i", "k", "j"])
@@ -90,9 +101,7 @@ def of_gemm(kernel: tl.Kernel, call: tl.Gemm) -> Product | str:
     extents = {i: c.dims[0], k: summed, j: c.dims[1]}
     turned = fresh_name(f"{b.name}_t", kernel.names) if call.transpose_b else b.name
     cleared = [f"T.clear({c.name})"] if call.clear else []
-    turn = block(
-        for_each({k: summed, j: c.dims[1]}), f"{turned}[{k}, {j}] = {b.name}[{j}, {k}]"
-    )
+    turn = block(for_each({k: summed, j: c.dims[1]}), f"{turned}[{k}, {j}] = {b.name}[{j}, {k}]")
     return Product(
         node=call.node,
         name=c.name,
@@ -124,13 +133,11 @@ def of_nest(seen: Nest) -> Product | str | None:
     contiguous = [name for name in kept if _contiguous(parts, name)]
     if not contiguous:
         return f"the product into `{found.target.base}` has no axis along which all operands lie contiguously"
-    if seen.commented:
-        return f"a comment inside the product into `{found.target.base}` would be lost"
+    if loses_comment(seen.node):
+        return f"a comment in the product into `{found.target.base}` would be lost"
     j = contiguous[-1]
     (i,) = [name for name in kept if name != j]
-    return Product(
-        seen.node, found.target.base, i, summed[0], j, seen.extents, target, found.term
-    )
+    return Product(seen.node, found.target.base, i, summed[0], j, seen.extents, target, found.term)
 
 
 def products(kernel: tl.Kernel) -> list[Product | str]:

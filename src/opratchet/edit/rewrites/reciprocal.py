@@ -90,7 +90,7 @@ def divisors(kernel: tl.Kernel, loop: tl.Loop) -> Iterator[tuple[Place, list[cst
 
 def by_constants(kernel: tl.Kernel) -> Iterator[cst.BinaryOperation]:
     """Divisions of a run-time value by something that is known when the kernel is built."""
-    for value in assigned_values(list(kernel.statements())):
+    for value in assigned_values(kernel.statements()):
         for division in _divisions(value):
             known = not free_names(division.right) & kernel.values
             if known and free_names(division.left) & kernel.values:

@@ -3,7 +3,7 @@
 g++ may not reorder floating-point additions, so a plain sum is one long chain of dependent scalar additions. With `L`
 partial accumulators in an array the `L` chains are independent and one vector instruction advances many of them:
 
-    for l in T.serial(L): lanes[l] = lanes[l] + x[i, j * L + l]
+    for lane in T.serial(L): lanes[lane] += x[i, j * L + lane]
 
 At the end the partial results are combined, then the up to `L - 1` elements that are left over are added.
 """
@@ -25,13 +25,13 @@ from opratchet.edit.nest import (
     declare,
     factor,
     for_each,
-    nest,
+    loses_comment,
     nests,
     statements,
     variables,
 )
 from opratchet.edit.source import KernelSource, code
-from opratchet.edit.tree import Surgery, expression, free_names, fresh_name
+from opratchet.edit.tree import Statement, Surgery, expression, free_names, fresh_name
 
 LANES = (16, 32, 8)
 _START = {"sum": "0", "max": "-T.infinity({0})", "min": "T.infinity({0})"}
@@ -54,7 +54,7 @@ class Reduction:
         whole: Buffer that a `T.reduce_*` call reads; empty for a loop.
     """
 
-    node: cst.CSTNode
+    node: Statement
     op: str
     rows: Mapping[str, str]
     axis: str
@@ -74,7 +74,7 @@ class Reduction:
 def reductions(kernel: tl.Kernel) -> list[Reduction | str]:
     """All reductions of a kernel in source order; for one that is not understood, why."""
     found: list[Reduction | str] = []
-    perfect = {seen.node: seen for seen in nests(kernel)}
+    perfect: dict[cst.CSTNode, Nest] = {seen.node: seen for seen in nests(kernel)}
     for node in kernel.statements():
         call = tl.reduce(node)
         if call is not None:
@@ -111,9 +111,7 @@ def of_call(kernel: tl.Kernel, call: tl.Reduce) -> Reduction | str:
     )
 
 
-def _result_index(
-    rows: list[str], dims: tuple[str, ...], expected: tuple[str, ...]
-) -> list[str]:
+def _result_index(rows: list[str], dims: tuple[str, ...], expected: tuple[str, ...]) -> list[str]:
     """Index of the result of a row; the reduced axis may be kept with the extent 1."""
     if rows and dims == expected:
         return rows
@@ -145,13 +143,24 @@ def why_not(kernel: tl.Kernel, found: Reduction) -> str:
         return f"`{found.base}` is no local buffer: its dtype is not known"
     if found.op != "sum" and not _is_float(kernel.source, target.dtype):
         return f"`{found.base}` has a dtype without infinities"
-    size = constant(kernel.source, found.extent)
-    if size is not None and size < 2 * min(LANES):
-        return f"the reduction into `{found.base}` over {size} elements is too short to split"
-    inside = nest(found.node)
-    if inside is not None and inside.commented:
-        return f"a comment inside the reduction into `{found.base}` would be lost"
+    if not lane_counts(kernel, found):
+        return (
+            f"the reduction into `{found.base}` over {found.extent} elements is too short to split"
+        )
+    if loses_comment(found.node):
+        return f"a comment in the reduction into `{found.base}` would be lost"
     return ""
+
+
+def lane_counts(kernel: tl.Kernel, found: Reduction) -> list[int]:
+    """Numbers of lanes worth trying, best guess first: each lane must get two elements at least.
+
+    An extent written as a small number is left alone; it is what combines the lanes of an earlier split.
+    """
+    size = constant(kernel.source, found.extent)
+    if size is not None and found.extent.isdigit() and size <= max(LANES):
+        return []
+    return [lanes for lanes in LANES if size is None or size >= 2 * lanes]
 
 
 def _is_float(source: KernelSource, dtype: str) -> bool:
@@ -170,12 +179,10 @@ def with_lanes(kernel: tl.Kernel, surgery: Surgery, found: Reduction, lanes: int
     surgery.expand(found.node, statements(texts))
 
 
-def _lines(
-    kernel: tl.Kernel, found: Reduction, lanes: int, array: str, dtype: str
-) -> list[str]:
+def _lines(kernel: tl.Kernel, found: Reduction, lanes: int, array: str, dtype: str) -> list[str]:
     """Lines for one row."""
     used = {*found.rows, found.axis, *free_names(found.term)}
-    (lane,) = variables(kernel, found.node, ["l"], used)
+    (lane,) = variables(kernel, found.node, ["lane"], used)
     axis, extent, target = found.axis, factor(found.extent), code(found.target)
     start, fold = _START[found.op].format(dtype), _FOLD[found.op].format
     size = constant(kernel.source, found.extent) if found.extent.isdigit() else None

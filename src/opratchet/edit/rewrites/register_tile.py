@@ -20,7 +20,8 @@ A block size that is known must be a multiple; for other extents the remainder i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 from opratchet.edit.dialects import tilelang as tl
 from opratchet.edit.model import Edit, NotApplicable, Situation, Strategy
@@ -39,7 +40,10 @@ class RegisterTile(Strategy):
 
     id = "register-tile"
     row = "data_reuse"
-    title = {"zh": "矩阵乘寄存器分块", "en": "block a product for registers"}
+    title: ClassVar[Mapping[str, str]] = {
+        "zh": "矩阵乘寄存器分块",
+        "en": "block a product for registers",
+    }
     gain = (0.05, 0.15)
     eases = frozenset({"compute_density"})
 

@@ -1,0 +1,202 @@
+"""The whole loop on a fake backend: every outcome, every stop rule, rollback, interruption. All processes are real."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from opratchet.edit.model import Edit
+from opratchet.engine import tune
+from opratchet.errors import BadInput, GateRefused, LedgerError
+from opratchet.flow.model import StopRules
+from opratchet.ledger.events import TargetRecord, TrialFinished, TrialStarted
+from opratchet.ledger.state import RunState, fold
+from opratchet.ledger.store import Ledger, read_lines
+from opratchet.ledger.words import Outcome, StopReason
+from tests.engine.scripted import (
+    SOURCE,
+    Asked,
+    assemble,
+    candidate,
+    edit,
+    lab_for,
+    make_operator,
+    start,
+)
+
+RULES = StopRules(max_rounds=5, patience=3, max_experiments=20)
+FASTER = edit("faster", time=200)
+SLOWER = edit("slower", time=800)
+
+
+def run(
+    folder: Path,
+    points: Sequence[Sequence[Edit]],
+    rules: StopRules = RULES,
+    asked: Asked | None = None,
+    target: TargetRecord | None = None,
+) -> RunState:
+    """A whole run in `folder/out`."""
+    with lab_for(make_operator(folder, target=target)) as lab:
+        with start(lab, folder / "out", rules) as ledger:
+            return tune(assemble(lab, ledger, points, rules, asked or Asked()))
+
+
+@pytest.mark.parametrize(
+    ("directives", "outcome"),
+    [
+        (["build: fail"], Outcome.COMPILE_FAILED),
+        (["build: crash"], Outcome.CRASHED),
+        (["build: exit"], Outcome.CRASHED),
+        (["build: memory"], Outcome.OUT_OF_MEMORY),
+        (["build: hang"], Outcome.TIMEOUT),
+        (["run: wrong"], Outcome.ACCURACY_FAILED),
+        (["run: late"], Outcome.ACCURACY_FAILED),
+        (["run: half"], Outcome.ACCURACY_FAILED),
+        (["run: mutate"], Outcome.CHEATED),
+        (["run: crash"], Outcome.CRASHED),
+        (["run: hang"], Outcome.TIMEOUT),
+    ],
+)
+def test_what_fails_is_discarded_and_the_run_goes_on(
+    tmp_path: Path, directives: list[str], outcome: Outcome
+) -> None:
+    state = run(tmp_path, [[edit("bad", *directives, time=50), FASTER]])
+    assert state.trials[1].outcome is outcome
+    assert state.trials[1].reason
+    assert state.trials[2].outcome is Outcome.ADOPTED
+    assert (tmp_path / "out" / "double.py").read_text() == FASTER.text
+
+
+def test_the_fastest_of_a_round_is_adopted_and_the_others_are_rolled_back(tmp_path: Path) -> None:
+    state = run(tmp_path, [[SLOWER, FASTER, edit("fastest", time=100), edit("same", "note: x")]])
+    outcomes = [trial.outcome for trial in state.trials.values()]
+    assert outcomes == [Outcome.REGRESSED, Outcome.NO_GAIN, Outcome.ADOPTED, Outcome.NO_GAIN]
+    assert "trial 3" in state.trials[2].reason
+    assert state.final is not None
+    assert 3.0 < state.final.ratio.value < 5.0
+    assert state.final.ratio.low > 1.0
+
+
+def test_an_edit_without_effect_on_the_code_is_not_timed(tmp_path: Path) -> None:
+    same_code = Edit("scripted", "comment", "comment", SOURCE.replace("return N", "return N  # x"))
+    state = run(tmp_path, [[same_code]])
+    assert state.trials[1].no_effect
+    assert state.trials[1].ratio is None
+    assert "scripted/comment" in state.no_effect
+
+
+def test_when_nothing_is_better_the_baseline_is_delivered(tmp_path: Path) -> None:
+    state = run(tmp_path, [[SLOWER]])
+    assert state.best == state.run.source_sha256
+    assert (tmp_path / "out" / "double.py").read_text() == SOURCE
+
+
+def test_a_candidate_that_touches_the_golden_is_caught_before_it_is_built(tmp_path: Path) -> None:
+    text = candidate(time=100).replace("X * 2", "X * 3")
+    state = run(tmp_path, [[Edit("scripted", "golden", "golden", text)]])
+    assert state.trials[1].outcome is Outcome.CHEATED
+    assert "golden_double" in state.trials[1].reason
+    assert state.trials[1].seconds == {}
+
+
+def test_patience_counts_rounds_without_gain_and_not_failed_rounds(tmp_path: Path) -> None:
+    failed = [edit("bad", "build: fail")]
+    points = [[SLOWER], failed, [edit("s2", time=900)], [edit("s3", time=950)], [FASTER]]
+    state = run(tmp_path, points)
+    assert state.stop is not None
+    assert state.stop.reason is StopReason.NO_GAIN
+    assert len(state.finished_rounds) == 4
+
+
+@pytest.mark.parametrize(
+    ("rules", "reason"),
+    [
+        (StopRules(max_rounds=1), StopReason.MAX_ROUNDS),
+        (StopRules(max_experiments=1), StopReason.MAX_EXPERIMENTS),
+        (StopRules(budget_seconds=0.0), StopReason.TIME_BUDGET),
+        (StopRules(), StopReason.NOTHING_LEFT),
+    ],
+)
+def test_each_limit_ends_the_run(tmp_path: Path, rules: StopRules, reason: StopReason) -> None:
+    state = run(tmp_path, [[FASTER], [edit("slow", time=700)]], rules)
+    assert state.stop is not None
+    assert state.stop.reason is reason
+
+
+def test_the_target_ends_the_run(tmp_path: Path) -> None:
+    target = TargetRecord(metric="latency_us", value=300, source="test")
+    state = run(tmp_path, [[FASTER], [edit("more", time=100)]], target=target)
+    assert state.stop is not None
+    assert state.stop.reason is StopReason.TARGET_REACHED
+    assert len(state.finished_rounds) == 1
+
+
+def test_better_than_the_baseline_is_a_goal_and_not_an_end(tmp_path: Path) -> None:
+    target = TargetRecord(metric="speedup", value=1.0, source="DESIGN.md:1")
+    state = run(tmp_path, [[FASTER], [edit("more", time=100)]], target=target)
+    assert len(state.finished_rounds) == 2
+
+
+def test_a_stop_in_mid_round_delivers_what_was_found(tmp_path: Path) -> None:
+    state = run(tmp_path, [[FASTER, SLOWER, edit("later", time=100)]], asked=Asked(after=1))
+    assert state.stop is not None
+    assert state.stop.reason is StopReason.USER_STOP
+    assert state.lineage[-1].number == 1
+    assert all(not trial.is_open for trial in state.trials.values())
+
+
+def test_an_inaccurate_operator_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    with lab_for(make_operator(tmp_path, candidate("run: wrong"))) as lab:
+        with pytest.raises(GateRefused):
+            start(lab, tmp_path / "out", RULES)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_operator_that_does_not_build_is_bad_input(tmp_path: Path) -> None:
+    with lab_for(make_operator(tmp_path, candidate("build: fail"))) as lab:
+        with pytest.raises(BadInput, match="does not build"):
+            start(lab, tmp_path / "out", RULES)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_holds_a_run_is_refused(tmp_path: Path) -> None:
+    run(tmp_path, [[SLOWER]])
+    with lab_for(make_operator(tmp_path)) as lab:
+        with pytest.raises(LedgerError, match="already"):
+            start(lab, tmp_path / "out", RULES)
+
+
+class Killed(Exception):
+    """Stands for the death of the process at one event."""
+
+
+@pytest.mark.parametrize("survived", [4, 5, 7, 8, 9, 10, 11, 12, 13, 14])
+def test_a_run_that_died_at_any_event_goes_on_and_repeats_nothing(
+    tmp_path: Path, survived: int
+) -> None:
+    points = [[SLOWER, FASTER], [edit("second", time=100)]]
+    folder = tmp_path / "out"
+
+    class Dies(Asked):
+        def listen(self, line, state):  # type: ignore[no-untyped-def]
+            if line.seq + 1 >= survived:
+                raise Killed
+
+    operator = make_operator(tmp_path)
+    with lab_for(operator) as lab, start(lab, folder, RULES) as ledger:
+        with pytest.raises(Killed):
+            tune(assemble(lab, ledger, points, RULES, Dies()))
+    before = read_lines(folder / "ledger.jsonl")
+    with lab_for(operator) as lab, Ledger(folder, create=False) as ledger:
+        state = tune(assemble(lab, ledger, points, RULES, Asked()))
+    lines = read_lines(folder / "ledger.jsonl")
+    assert lines[: len(before)] == before
+    assert (state.outcomes[Outcome.ADOPTED], state.outcomes.total()) == (2, 3)
+    started = [line.event.trial for line in lines if isinstance(line.event, TrialStarted)]
+    finished = [line.event.trial for line in lines if isinstance(line.event, TrialFinished)]
+    assert sorted(started) == sorted(finished) == [1, 2, 3]
+    assert fold(lines).best == state.best
+    assert (folder / "double.py").read_text() == candidate(time=100)

@@ -1,0 +1,46 @@
+"""Runtime of the fake backend: doubles its input in the time that the artefact says, or misbehaves as it says."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def load(artifact: Mapping[str, Any], addresses: Sequence[int]) -> Callable[[], object]:
+    """Bind to two float32 vectors."""
+    behaviour = json.loads(Path(artifact["path"]).read_text())
+    count = artifact["tensors"][0]["shape"][0]
+    vector = ctypes.c_float * count
+    x, y = (vector.from_address(address) for address in addresses)
+    seconds = float(behaviour.get("time", "100")) * 1e-6
+    how = behaviour.get("run", "")
+    calls = 0
+
+    def call() -> object:
+        nonlocal calls
+        calls += 1
+        start = time.perf_counter()
+        _misbehave(how)
+        factor = 3.0 if how == "wrong" or (how == "late" and calls > 3) else 2.0
+        for index in range(count // 2 if how == "half" else count):
+            y[index] = x[index] * factor
+        if how == "mutate":
+            x[0] = 0.0
+        while time.perf_counter() - start < seconds:
+            pass
+        return None
+
+    return call
+
+
+def _misbehave(how: str) -> None:
+    if how == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    while how == "hang":
+        time.sleep(1)
