@@ -1,7 +1,7 @@
-"""A backend without any compiler, for the loop: a candidate's source says in comments how it behaves.
+"""A backend without any compiler, for the loop: a candidate's source says by assignments how it behaves.
 
-`# time: 120` is the time of a call in microseconds, `# build: fail|hang|crash|memory|exit` what happens in the build
-worker, `# run: wrong|crash|hang|mutate|half|late` what happens in the run worker. Everything else is real: the
+`time = "120"` is the time of a call in microseconds, `build = "fail|hang|crash|memory|exit"` what happens in the build
+worker, `run = "wrong|crash|hang|mutate|half|late"` what happens in the run worker. Everything else is real: the
 nursery, the workers, the limits, the shared memory, the supervisor's clock.
 """
 
@@ -33,8 +33,8 @@ NAME = "tests.fake_backend:FakeBackend"
 
 
 def directives(text: str) -> dict[str, str]:
-    """The `# key: value` lines of a source; the last one of a key wins."""
-    return dict(re.findall(r"^\s*# (\w+): (\S+)$", text, re.MULTILINE))
+    """The `key = "value"` lines of a source; the last one of a key wins."""
+    return dict(re.findall(r'^\s*(\w+) = "(\S+)"$', text, re.MULTILINE))
 
 
 class FakeBackend(Backend):

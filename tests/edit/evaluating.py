@@ -15,7 +15,8 @@ from tests.edit.sources import HEAD
 GARBAGE = 0.5
 
 
-def gemm(a: np.ndarray, b: np.ndarray, c: np.ndarray, **turned: bool) -> None:
+def gemm(a: np.ndarray, b: np.ndarray, c: np.ndarray, *order: bool, **named: bool) -> None:
+    turned = {**dict(zip(("transpose_A", "transpose_B"), order, strict=False)), **named}
     c += (a.T if turned.get("transpose_A") else a) @ (b.T if turned.get("transpose_B") else b)
 
 

@@ -33,7 +33,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     MergeBuffers(),
     Reciprocal(),
 )
-ALLOCATIONS = [f"{tile} = T.alloc_local((block_M, N), dtype)" for tile in "abc"]
+ALLOCATIONS = [f"{tile} = T.alloc_local((block_M, N), dtype)" for tile in "abcd"]
 ALLOCATIONS += [f"{row} = T.alloc_local((block_M,), dtype)" for row in "rs"]
 
 TILES, ROWS = st.sampled_from("abc"), st.sampled_from("rs")
@@ -74,12 +74,30 @@ CALLS = st.one_of(
     st.builds("T.copy({}, {})".format, TILES, TILES),
 ).map(lambda line: [line])
 SIMPLE = st.one_of(TILE_LOOPS, TILE_LOOPS, ROW_LOOPS, CALLS)
+# The tile `d` is used in these two only: a temporary that is set and read, and a tile that is fetched in a loop.
+READS = st.builds("{0}[i, j] = {1} * d[i, j]".format, TILES, TILE_VALUES)
+TEMPORARIES = st.tuples(formulas(TILE_VALUES), READS).map(
+    lambda values: [
+        "for i, j in T.grid(block_M, N):",
+        f"    d[i, j] = {values[0]}",
+        "for i, j in T.grid(block_M, N):",
+        f"    {values[1]}",
+    ]
+)
+FETCHES = READS.map(
+    lambda line: [
+        "for k in T.serial(2):",
+        "    T.copy(X[bx * block_M, 0], d)",
+        "    for i, j in T.grid(block_M, N):",
+        f"        {line}",
+    ]
+)
 REPEATED = st.lists(SIMPLE, min_size=1, max_size=3).map(
     lambda parts: ["for k in T.serial(2):", *indented(list(chain(*parts)))]
 )
-BODIES = st.lists(st.one_of(SIMPLE, SIMPLE, SIMPLE, REPEATED), min_size=1, max_size=6).map(
-    lambda parts: list(chain(*parts))
-)
+BODIES = st.lists(
+    st.one_of(SIMPLE, SIMPLE, TEMPORARIES, FETCHES, REPEATED), min_size=1, max_size=6
+).map(lambda parts: list(chain(*parts)))
 
 
 @st.composite

@@ -11,6 +11,7 @@ import pytest
 
 from opratchet.edit.knobs import KnobKind, find_knobs
 from opratchet.edit.model import Edit, Situation, Strategy, Target
+from opratchet.edit.onechange import check_edit
 from opratchet.edit.source import KernelSource
 from opratchet.edit.strategies.block_size import BlockSize
 from opratchet.edit.strategies.compile_flags import CompileFlags
@@ -109,7 +110,9 @@ def test_fast_math() -> None:
 
 
 def test_fast_math_says_why_not() -> None:
-    unoptimised = KernelSource(SOFTMAX.text.replace(JIT + "])", JIT[:13] + '(target="c")'), "softmax")
+    unoptimised = KernelSource(
+        SOFTMAX.text.replace(JIT + "])", JIT[:13] + '(target="c")'), "softmax"
+    )
     assert "does not optimise yet" in refused(FastMath(), unoptimised)
     assert "no such compile flags" in refused(FastMath(), SOFTMAX, NPU)
     hidden = KernelSource(SOFTMAX.text.replace('["-O3", "-march=native"]', "flags()"), "softmax")
@@ -119,7 +122,9 @@ def test_fast_math_says_why_not() -> None:
 
 def test_compile_flags() -> None:
     edits = offered(CompileFlags(), SOFTMAX)
-    assert difference(SOFTMAX, edits["flag unroll=-funroll-loops"])[1] == JIT + ', "-funroll-loops"])'
+    assert (
+        difference(SOFTMAX, edits["flag unroll=-funroll-loops"])[1] == JIT + ', "-funroll-loops"])'
+    )
     level = edits["flag optimisation=-O2 -march=native"]
     assert difference(SOFTMAX, level)[1] == JIT.replace("O3", "O2") + "])"
     assert not any("fast" in key for key in edits) and "flag optimisation=" not in edits
@@ -150,23 +155,24 @@ def test_pass_configs() -> None:
     assert "no pass configuration" in refused(PassConfigs(), GEMM, Target("unknown"))
 
 
+DEPTHLESS_GEMM = KernelSource(GEMM.text.replace(", num_stages=2", ""), "gemm")
+BUFFERING = Target("other", multi_buffering=True)
+PRODUCT, ROWS = {"M": 100, "N": 75, "K": 50}, {"M": 33, "N": 100}
 RIGHT: list[tuple[Strategy, KernelSource, str, Target, dict[str, int]]] = [
-    (BlockSize(), GEMM, "block_K=16", CPU, {"M": 100, "N": 75, "K": 50}),
-    (PipelineDepth(), GEMM, "num_stages=3", CPU, {"M": 100, "N": 75, "K": 50}),
-    (DoubleBuffer(), SERIAL_GEMM, "", Target("other", multi_buffering=True), {}),
-    (VPrefix(), NPUIR_GEMM, "npuir", CPU, {"M": 100, "N": 75, "K": 50}),
-    (FastMath(), SOFTMAX, "flag fast_math=-ffast-math", CPU, {"M": 33, "N": 100}),
-    (CompileFlags(), SOFTMAX, "flag unroll=-funroll-loops", CPU, {"M": 33, "N": 100}),
-    (LoopKind(), RMSNORM, "loop i=unroll(explicit=True)", CPU, {"M": 33, "N": 100}),
-    (PassConfigs(), SOFTMAX, "pass tl.storage_rewrite_detect_inplace=True", CPU, {"M": 33, "N": 100}),
+    (BlockSize(), GEMM, "block_K=16", CPU, PRODUCT),
+    (PipelineDepth(), GEMM, "num_stages=3", CPU, PRODUCT),
+    (DoubleBuffer(), DEPTHLESS_GEMM, "num_stages=2", BUFFERING, PRODUCT),
+    (VPrefix(), NPUIR_GEMM, "npuir", CPU, PRODUCT),
+    (FastMath(), SOFTMAX, "flag fast_math=-ffast-math", CPU, ROWS),
+    (CompileFlags(), SOFTMAX, "flag unroll=-funroll-loops", CPU, ROWS),
+    (LoopKind(), RMSNORM, "loop i=unroll(explicit=True)", CPU, ROWS),
+    (PassConfigs(), SOFTMAX, "pass tl.storage_rewrite_detect_inplace=True", CPU, ROWS),
 ]
 
 
 @pytest.mark.tilelang
 @pytest.mark.parametrize(
-    ("strategy", "source", "key", "target", "shape"),
-    [case for case in RIGHT if case[2]],
-    ids=lambda value: value.id if isinstance(value, Strategy) else "",
+    ("strategy", "source", "key", "target", "shape"), RIGHT, ids=[case[0].id for case in RIGHT]
 )
 def test_result_still_matches_the_golden(
     strategy: Strategy,
@@ -178,13 +184,6 @@ def test_result_still_matches_the_golden(
 ) -> None:
     edit = offered(strategy, source, target)[key]
     assert_matches_golden(edit.text, source, tmp_path, **shape)
-
-
-@pytest.mark.tilelang
-def test_double_buffer_result_still_matches_the_golden(tmp_path: Path) -> None:
-    source = KernelSource(GEMM.text.replace(", num_stages=2", ""), "gemm")
-    edit = offered(DoubleBuffer(), source, Target("other", multi_buffering=True))["num_stages=2"]
-    assert_matches_golden(edit.text, source, tmp_path, M=100, N=75, K=50)
 
 
 def generated(source: KernelSource, folder: Path, **shape: int) -> str:
@@ -216,14 +215,12 @@ def test_every_pass_configuration_offered_changes_the_code_of_an_example(tmp_pat
         for key, edit in offered(PassConfigs(), SOFTMAX).items()
         if generated(KernelSource(edit.text, "softmax"), tmp_path, **shape) == before
     }
-    # The softmax has no loop marked T.unroll, so that this one alone has nothing to write out.
-    assert useless == {'pass tl.UnrollLoop={"explicit_unroll": True}'}
+    assert not useless
 
 
 LOOPS = {
     "scale": "y[0, j] = x[0, j] * 2.0 + 1.0",
     "exp": "y[0, j] = T.exp(x[0, j])",
-    "max": "y[0, j] = T.max(x[0, j], 0.0)",
     "sum": "y[0, 0] = y[0, 0] + x[0, j]",
     "choice": "y[0, j] = T.if_then_else(j < 3, x[0, j], 0.0)",
     "global": "Y[bx * block_M, j] = X[bx * block_M, j] * 2.0",
@@ -252,8 +249,7 @@ def test_loop_kinds_offered_are_those_that_build_and_make_other_code(
             useful = generated(after, tmp_path, M=8, N=8) != before
         except Exception:  # whatever the compiler says of an illegal kind
             useful = False
-        if body != LOOPS["max"] or kind != "vectorized":  # this one fails only in g++
-            assert useful == (kind in knob.legal), (kind, knob.note)
+        assert useful == (kind in knob.legal), (kind, knob.note)
 
 
 def library(text: str, folder: Path) -> bytes:
@@ -280,21 +276,24 @@ def test_vector_library_flags_make_exp_a_vector_call(tmp_path: Path) -> None:
     assert b"_ZGV" in library(edits[key].text, tmp_path)
 
 
-def test_every_edit_of_every_strategy_is_one_change_of_the_kernel() -> None:
-    from opratchet.edit.onechange import check_edit
-
-    strategies = (BlockSize(), PipelineDepth(), FastMath(), CompileFlags(), LoopKind(), PassConfigs())
-    for strategy in strategies:
-        found = strategy.edits(situation(GEMM))
-        for edit in found if isinstance(found, list) else []:
-            change = check_edit(GEMM.text, edit.text, "gemm", "golden_gemm", CPU)
-            assert edit.key == f"{change.knob}={change.new}"
+@pytest.mark.parametrize("strategy", [PipelineDepth(), FastMath()])
+def test_key_of_an_edit_says_the_knob_and_its_value(strategy: Strategy) -> None:
+    for edit in offered(strategy, GEMM).values():
+        change = check_edit(GEMM.text, edit.text, "gemm", "golden_gemm", CPU)
+        assert edit.key == f"{change.knob}={change.new}"
 
 
 @pytest.mark.parametrize("name", sorted(SHAPES))
 def test_ids_are_unique_and_texts_differ(name: str) -> None:
     source = example(name)
-    strategies = (BlockSize(), PipelineDepth(), FastMath(), CompileFlags(), LoopKind(), PassConfigs())
+    strategies = (
+        BlockSize(),
+        PipelineDepth(),
+        FastMath(),
+        CompileFlags(),
+        LoopKind(),
+        PassConfigs(),
+    )
     edits = [
         edit
         for strategy in strategies

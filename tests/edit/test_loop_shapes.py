@@ -81,12 +81,10 @@ def test_register_tile_offers_only_tiles_that_divide_known_blocks() -> None:
     text = source.text.replace("block_M=64", "block_M=6").replace("block_K=32", "block_K=12")
     found = outcome(RegisterTile(), KernelSource(text, "gemm"))
     assert isinstance(found, list)
-    assert [one.key for one in found] == ["c:2x4", "c:2x2"] or {one.key for one in found} == {
-        f"c:{rows}x{steps}" for rows, steps in TILES if 6 % rows == 0 and 12 % steps == 0
-    }
+    assert [one.key for one in found] == ["c:2x4"]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(
     order=st.permutations("ikj").map("".join),
     tile=st.sampled_from(list(TILES)),
@@ -107,14 +105,14 @@ def test_register_tiles_compute_what_is_left_over(
 @pytest.mark.parametrize("strategy", [ExpandGemm(), RegisterTile()])
 def test_products_of_every_transposition(strategy: Strategy, call: str) -> None:
     source = kernel(
-        "a = T.alloc_local((6, 6), dtype)\nc = T.alloc_local((6, 6), dtype)\n"
+        "a = T.alloc_local((8, 8), dtype)\nc = T.alloc_local((8, 8), dtype)\n"
         f"T.copy(A[0, 0], a)\nT.clear(c)\nT.gemm({call})\nT.copy(c, C[0, 0])",
         MATRICES,
     )
     found = outcome(strategy, source)
     assert isinstance(found, list)
     for one in found:
-        before, after = results(source, one.text, 6, 6)
+        before, after = results(source, one.text, 8, 8)
         np.testing.assert_allclose(after, before, rtol=1e-12, err_msg=one.key)
 
 
@@ -226,7 +224,6 @@ def test_local_accumulator_says_why_it_does_not_apply(body: str, why: str) -> No
     [
         [(RegisterTile(), "c:4x4")],
         [(ExpandGemm(), "c:ikj"), (Interchange(), "kij"), (RegisterTile(), "c:8x4")],
-        [(ExpandGemm(), "c:kij"), (Interchange(), "kji"), (Interchange(), "jki")],
     ],
 )
 def test_products_match_the_golden(chain: list[tuple[Strategy, str]], tmp_path: Path) -> None:

@@ -25,7 +25,11 @@ def check(after: str, before: str = GEMM.text) -> str:
         ("block_K=32", "block_K=16", "block_K 32 -> 16"),
         ("num_stages=2", "num_stages=4", "num_stages 2 -> 4"),
         (", num_stages=2", "", "num_stages 2 -> None"),
-        ("T.Pipelined(T.ceildiv(K, block_K), num_stages=2)", "T.serial(T.ceildiv(K, block_K))", "loop ko"),
+        (
+            "T.Pipelined(T.ceildiv(K, block_K), num_stages=2)",
+            "T.serial(T.ceildiv(K, block_K))",
+            "loop ko",
+        ),
         ('"-O3", ', '"-O2", ', "flag optimisation -O3 -march=native -> -O2 -march=native"),
         ('native"]', 'native", "-ffast-math"]', "flag fast_math  -> -ffast-math"),
         (

@@ -126,7 +126,7 @@ UPDATES = ["r[i] += x[i, j] * 2.0", "r[i] = r[i] + x[i, j]", "r[i] = T.max(x[i, 
 LOOPS = st.sampled_from(UPDATES).map(lambda line: f"for i, j in T.grid(block_M, N):\n    {line}")
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(line=CALLS | LOOPS, width=st.integers(1, 70), lanes=st.sampled_from([8, 16, 32]))
 def test_lanes_reduce_every_element_once(line: str, width: int, lanes: int) -> None:
     source = reducing(line)

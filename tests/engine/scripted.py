@@ -33,7 +33,7 @@ def golden_double(X):
 
 
 def double(N, dtype="float32"):
-    # time: 400
+    time = "400"
     return N
 '''
 LIMITS = Limits(build_seconds=2.0, call_seconds=2.0)
@@ -41,8 +41,9 @@ LIMITS = Limits(build_seconds=2.0, call_seconds=2.0)
 
 def candidate(*directives: str, time: int = 400) -> str:
     """The source with other directives, e.g. `candidate("build: fail")`."""
-    lines = [f"    # {text}\n" for text in (f"time: {time}", *directives)]
-    return SOURCE.replace("    # time: 400\n", "".join(lines))
+    pairs = [text.split(": ") for text in (f"time: {time}", *directives)]
+    lines = [f'    {key} = "{value}"\n' for key, value in pairs]
+    return SOURCE.replace('    time = "400"\n', "".join(lines))
 
 
 def edit(name: str, *directives: str, time: int = 400) -> Edit:

@@ -8,7 +8,8 @@ time, take part.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -174,6 +175,16 @@ def constant(source: KernelSource, text: str) -> int | None:
         if param.name.value == text and isinstance(param.default, cst.Integer):
             return int(param.default.value)
     return None
+
+
+def numbered(names: Iterable[str]) -> list[str]:
+    """Names made unique by counting: `["c", "c"]` gives `["c", "c#2"]`."""
+    seen: Counter[str] = Counter()
+    labels: list[str] = []
+    for name in names:
+        seen[name] += 1
+        labels.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return labels
 
 
 def loses_comment(node: Statement) -> bool:

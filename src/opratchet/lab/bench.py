@@ -113,12 +113,11 @@ class Lab:
                     outcome = Outcome(reply["kind"])
                     raise WorkerFailed(outcome, reply["error"], worker.output(4 << 10))
                 artifacts[workload.id] = Artifact.from_json(reply["artifact"])
-            worker.close()
-        except WorkerFailed as failure:
-            if failure.outcome is Outcome.COMPILE_FAILED:
-                worker.close()
+        except WorkerFailed:
             shutil.rmtree(folder, ignore_errors=True)
             raise
+        finally:
+            worker.close()
         return Build(artifacts, time.monotonic() - start)
 
     def _build_message(

@@ -124,17 +124,21 @@ class Nursery:
         """Kill a worker's tree and collect its exit code."""
         kill_tree(pid)
         with self._lock:
-            status = int(self.channel.ask({"op": "wait", "pid": pid}, 30)["status"])
+            status = self._collect(pid)
             self._alive.discard(pid)
-            self._kill_strays()
+            self._end_strays()
         return status
 
-    def _kill_strays(self) -> None:
+    def _collect(self, pid: int) -> int:
+        return int(self.channel.ask({"op": "wait", "pid": pid}, 30)["status"])
+
+    def _end_strays(self) -> None:
         """Descendants of ended workers were adopted by the nursery: children of it that it did not fork."""
         with contextlib.suppress(psutil.Error):
             for child in psutil.Process(self.process.pid).children():
                 if child.pid not in self._alive:
                     kill_tree(child.pid)
+                    self._collect(child.pid)
 
     def close(self) -> None:
         """End the nursery and everything below it."""
@@ -151,6 +155,7 @@ class Worker:
         self.pid = pid
         self._log = log
         self._nursery = nursery
+        self._status: int | None = None
 
     def receive(self, timeout: float) -> dict[str, Any]:
         """The next answer.
@@ -174,10 +179,11 @@ class Worker:
         return str(self._log.read().decode("utf-8", "replace"))
 
     def close(self) -> int:
-        """End the worker; gives its exit code."""
-        status = self._nursery.end(self.pid)
-        self.channel.close()
-        return status
+        """End the worker, once; gives its exit code."""
+        if self._status is None:
+            self._status = self._nursery.end(self.pid)
+            self.channel.close()
+        return self._status
 
 
 def died(status: int, output: str) -> WorkerFailed:

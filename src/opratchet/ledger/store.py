@@ -40,7 +40,8 @@ def unseal(raw: bytes) -> tuple[bytes, str]:
     Raises:
         ValueError: the line does not end in a hash.
     """
-    if len(raw) <= _TAIL or raw[-_TAIL : -_TAIL + len(_HASH_KEY)] != _HASH_KEY:
+    head, tail = raw[-_TAIL : -_TAIL + len(_HASH_KEY)], raw[-2:]
+    if len(raw) <= _TAIL or head != _HASH_KEY or tail != b'"}':
         raise ValueError("the line does not end in a hash")
     return raw[:-_TAIL] + b"}", raw[-66:-2].decode("ascii", "replace")
 
@@ -71,7 +72,7 @@ def split_torn(data: bytes) -> tuple[bytes, bytes]:
 
 def _checked(data: bytes, path: Path) -> Iterator[Line]:
     previous = ""
-    for number, raw in enumerate(data.splitlines()):
+    for number, raw in enumerate(data.split(b"\n")[:-1]):
         where = f"{path}:{number + 1}"
         try:
             body, claimed = unseal(raw)
@@ -139,7 +140,7 @@ class Ledger:
         if torn:
             os.truncate(self.path, len(complete))
             self._sync()
-        self._previous = unseal(complete.splitlines()[-1])[1] if complete else ""
+        self._previous = unseal(complete.split(b"\n")[-2])[1] if complete else ""
         return lines
 
     def _sync(self) -> None:

@@ -2,7 +2,8 @@
 
 Each row of the flow's table gets an expected gain:
 
-- the middle of its band, or what its best edit promises where a strategy can tell more;
+- what its best edit promises where a strategy can tell, else the middle of its band (for a row that this tool added, the
+  low end: without a promise nothing speaks for it);
 - raised where the diagnosis says that a bottleneck is one the row's strategies ease;
 - replaced by the measured gain of an edit that was found credibly faster earlier, but lost to a better one of its round;
 - lowered for each round in which the row gained nothing since its last adoption.
@@ -24,6 +25,7 @@ from opratchet.propose.base import Answer, Point, Proposer
 
 DISAPPOINTMENT = 0.35
 EASING = 2.0
+FAINT = 0.01
 
 
 @dataclass(frozen=True)
@@ -105,9 +107,10 @@ class Catalogue(Proposer):
         if measured > 0:
             return measured, f"an edit of this row measured {1 + measured:.2f}x and waited its turn"
         promise = max((edit.prior - 1.0 for edit in edits), default=0.0)
+        unpromised = row.expected if row.in_seed else max(row.gain[0], FAINT)
         eased, why = _easing(state, used)
         barren = _barren_rounds(state, row.id)
-        expected = max(row.expected, promise) * (1 + EASING * eased) * DISAPPOINTMENT**barren
+        expected = max(unpromised, promise) * (1 + EASING * eased) * DISAPPOINTMENT**barren
         low, high = row.gain
         band = f"expected {low:.0%} to {high:.0%}"
         return expected, f"{band}; {why}" if why else band

@@ -4,9 +4,9 @@ Which kinds a target takes was tried on the installed TileLang (0.1.15). For its
 
 - `T.serial`, `T.unroll`, `T.Pipelined` and `range` make the same code; only `T.unroll(n, explicit=True)` differs: the
   body is written out `n` times;
-- `T.vectorized` makes 16-byte vectors of the innermost loop. Only `+ - * /` and `T.if_then_else` build; `T.exp` and the
-  like are refused ("Unresolved call"), `T.max` does not compile, and a reduction or an extent that does not divide
-  falls back to a serial loop;
+- `T.vectorized` makes 16-byte vectors of the innermost loop, of `+ - * /` alone: `T.exp` and the like are refused
+  ("Unresolved call"), `T.max` does not compile, and a choice, a reduction or an extent that does not divide falls back
+  to a serial loop;
 - `T.Parallel` is refused where it indexes a buffer of `T.alloc_local`, on every target; over fragments and global tensors
   it builds.
 
@@ -30,10 +30,9 @@ from opratchet.edit.tree import free_names, walk
 
 DEEPEST = 4
 LARGEST_UNROLL = 16  # further copies of a body only fill the instruction cache
-NO_EFFECT = {"tilelang-c": ("serial", "unroll", "Pipelined(num_stages=2)", "range")}
+LANES = 4  # float4 is the widest vector that the `c` target makes
 
 _KEYWORD_OF_KIND = ("num_stages", "explicit")
-_VECTOR_CALLS = ("if_then_else",)
 
 
 def stage_knobs(bench: Workbench) -> list[Knob]:
@@ -155,7 +154,7 @@ class LoopKinds:
     def _kinds(self, view: Loop) -> Sequence[str]:
         if len(view.targets) > 1:
             return NESTS
-        unroll = "unroll(explicit=True)" if self._target.backend in NO_EFFECT else "unroll"
+        unroll = "unroll(explicit=True)" if self._on_cpu else "unroll"
         kinds = ["serial", unroll, "vectorized", "Parallel"]
         if self._target.pipelining and view.start is None:
             kinds.append("Pipelined(num_stages=2)")
@@ -169,12 +168,13 @@ class LoopKinds:
             return self._refuses_vectorized(view)
         if kind.startswith("unroll"):
             return self._refuses_unroll(view)
-        if kind in NO_EFFECT.get(self._target.backend, ()) and self._same_code(view):
+        if kind == "serial" and self._on_cpu and _is_serial_on_cpu(view):
             return f"the code would be that of {kind_of(view)}"
         return ""
 
-    def _same_code(self, view: Loop) -> bool:
-        return view.kind in ("serial", "range", "Pipelined") or kind_of(view) == "unroll"
+    @property
+    def _on_cpu(self) -> bool:
+        return self._target.backend == "tilelang-c"
 
     def _refuses_parallel(self, view: Loop) -> str:
         written = [seen.target for line in view.body if (seen := assign(line))]
@@ -198,12 +198,10 @@ class LoopKinds:
                     f"not every statement writes elements that lie side by side along {view.inner}"
                 )
             calls = {primitive(part) for part in walk(line)} - {""}
-            foreign = sorted(calls.difference(_VECTOR_CALLS))
-            if foreign and self._target.backend == "tilelang-c":
-                return f"T.{foreign[0]} has no vector form on this target"
-        lanes = 4  # float4 is the widest vector that the `c` target makes
-        if any(extent is None or extent % lanes for extent in self._extents(view)):
-            return f"the extent is not a multiple of {lanes} in every workload"
+            if calls and self._on_cpu:
+                return f"T.{min(calls)} has no vector form on this target"
+        if any(extent is None or extent % LANES for extent in self._extents(view)):
+            return f"the extent is not a multiple of {LANES} in every workload"
         return ""
 
     def _refuses_unroll(self, view: Loop) -> str:
@@ -215,3 +213,7 @@ class LoopKinds:
 
     def _extents(self, view: Loop) -> list[int | float | None]:
         return [number(code(view.extents[-1]), names) for names in self._names]
+
+
+def _is_serial_on_cpu(view: Loop) -> bool:
+    return view.kind in ("serial", "range", "Pipelined") or kind_of(view) == "unroll"

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from opratchet.edit.dialects import tilelang as tl
 from opratchet.edit.model import Edit, NotApplicable, Situation, Strategy
+from opratchet.edit.nest import numbered
 from opratchet.edit.rewrites.answer import answer
 from opratchet.edit.rewrites.products import Product, of_gemm, rewrite
 
@@ -32,14 +33,14 @@ class ExpandGemm(Strategy):
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each `T.gemm` call and loop order."""
         kernel = tl.Kernel(situation.source)
-        found: list[Edit | str] = []
-        for number, call in enumerate(kernel.find(tl.gemm), start=1):
-            seen = of_gemm(kernel, call)
-            found += [seen] if isinstance(seen, str) else self._orders(kernel, seen, number)
+        seen = [of_gemm(kernel, call) for call in kernel.find(tl.gemm)]
+        found: list[Edit | str] = [one for one in seen if isinstance(one, str)]
+        expanded = [one for one in seen if not isinstance(one, str)]
+        for site, one in zip(numbered(one.name for one in expanded), expanded, strict=True):
+            found += self._orders(kernel, one, site)
         return answer(found, "there is no T.gemm call")
 
-    def _orders(self, kernel: tl.Kernel, found: Product, number: int) -> Iterator[Edit]:
-        site = found.name if number == 1 else f"{found.name}#{number}"
+    def _orders(self, kernel: tl.Kernel, found: Product, site: str) -> Iterator[Edit]:
         for order, prior in _PRIOR.items():
             text = rewrite(kernel, found, [found.over(order)])
             title = f"write the product into {found.name} out as loops in the order {order}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from opratchet.edit.dialects import tilelang as tl
 from opratchet.edit.model import Edit, NotApplicable, Situation, Strategy
+from opratchet.edit.nest import numbered
 from opratchet.edit.rewrites.answer import answer
 from opratchet.edit.rewrites.reductions import (
     Reduction,
@@ -36,21 +36,17 @@ class Lanes(Strategy):
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each reduction and number of lanes."""
         kernel = tl.Kernel(situation.source)
-        found: list[Edit | str] = []
-        seen: Counter[str] = Counter()
-        for reduction in reductions(kernel):
-            if isinstance(reduction, str):
-                found.append(reduction)
-                continue
-            seen[reduction.base] += 1
-            found += self._split(kernel, reduction, seen[reduction.base])
+        seen = reductions(kernel)
+        found: list[Edit | str] = [one for one in seen if isinstance(one, str)]
+        split = [one for one in seen if not isinstance(one, str)]
+        for site, one in zip(numbered(one.base for one in split), split, strict=True):
+            found += self._split(kernel, one, site)
         return answer(found, "there is no reduction over the innermost axis")
 
-    def _split(self, kernel: tl.Kernel, found: Reduction, number: int) -> Iterator[Edit | str]:
+    def _split(self, kernel: tl.Kernel, found: Reduction, site: str) -> Iterator[Edit | str]:
         if why := why_not(kernel, found):
             yield why
             return
-        site = found.base if number == 1 else f"{found.base}#{number}"
         for lanes in lane_counts(kernel, found):
             surgery = Surgery(kernel.source.module)
             with_lanes(kernel, surgery, found, lanes)

@@ -19,19 +19,18 @@ A block size that is known must be a multiple; for other extents the remainder i
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from opratchet.edit.dialects import tilelang as tl
 from opratchet.edit.model import Edit, NotApplicable, Situation, Strategy
-from opratchet.edit.nest import block, constant, factor, for_each, variables
+from opratchet.edit.nest import block, constant, factor, for_each, numbered, variables
 from opratchet.edit.rewrites.answer import answer
 from opratchet.edit.rewrites.products import Product, products, rewrite
 from opratchet.edit.tree import free_names
 
 # (rows, steps) with the speed-up over T.gemm that is expected of them.
-TILES = {(4, 4): 3.0, (2, 8): 2.7, (2, 4): 2.6, (4, 8): 2.5, (8, 4): 2.4, (4, 2): 2.2, (1, 8): 2.0}
+TILES = {(4, 4): 3.0, (2, 4): 2.9, (8, 4): 2.6, (4, 8): 2.5, (2, 8): 2.4, (4, 2): 2.2}
 _OVER_LOOPS = 0.6
 
 
@@ -50,18 +49,14 @@ class RegisterTile(Strategy):
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each product and tile."""
         kernel = tl.Kernel(situation.source)
-        found: list[Edit | str] = []
-        seen: Counter[str] = Counter()
-        for product in products(kernel):
-            if isinstance(product, str):
-                found.append(product)
-                continue
-            seen[product.name] += 1
-            found += self._tiles(kernel, product, seen[product.name])
+        seen = products(kernel)
+        found: list[Edit | str] = [one for one in seen if isinstance(one, str)]
+        tiled = [one for one in seen if not isinstance(one, str)]
+        for site, one in zip(numbered(one.name for one in tiled), tiled, strict=True):
+            found += self._tiles(kernel, one, site)
         return answer(found, "there is no matrix product")
 
-    def _tiles(self, kernel: tl.Kernel, found: Product, number: int) -> Iterator[Edit | str]:
-        site = found.name if number == 1 else f"{found.name}#{number}"
+    def _tiles(self, kernel: tl.Kernel, found: Product, site: str) -> Iterator[Edit | str]:
         for (rows, steps), prior in TILES.items():
             if not (_fits(kernel, found, found.i, rows) and _fits(kernel, found, found.k, steps)):
                 yield f"no tile divides the blocks of the product into `{found.name}`"
@@ -93,11 +88,12 @@ def _tiled(kernel: tl.Kernel, found: Product, rows: int, steps: int) -> list[str
             block(for_each({j: found.extents[j]}), unrolled),
         )
     ]
-    if constant(kernel.source, found.extents[k]) is None:
-        texts.append(_rest(found, {i: m, k: f"{n} % {steps}"}, {k: f"{n} // {steps} * {steps}"}))
+    # The rows that are left over come before the steps, so that each element keeps its order of summation.
     if constant(kernel.source, found.extents[i]) is None:
         whole = {i: f"{m} % {rows}", k: f"{n} // {steps} * {steps}"}
         texts.append(_rest(found, whole, {i: f"{m} // {rows} * {rows}"}))
+    if constant(kernel.source, found.extents[k]) is None:
+        texts.append(_rest(found, {i: m, k: f"{n} % {steps}"}, {k: f"{n} // {steps} * {steps}"}))
     return texts
 
 

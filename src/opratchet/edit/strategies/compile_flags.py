@@ -10,7 +10,7 @@ from opratchet.edit.knobs.tables import FAST_MATH, OPTIMISATION
 from opratchet.edit.model import Edit, NotApplicable, Situation, Strategy
 from opratchet.edit.strategies.moves import move, moves
 
-_FROM_NOTHING = 10.0  # `-O3` against no optimisation at all was seen to give 5 to 70 times
+_FROM_NOTHING = 10.0  # `-O3` against no optimisation at all was seen to give 2 to 57 times
 
 
 class CompileFlags(Strategy):
