@@ -110,6 +110,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.state = fold(self.ledger.lines)
+        self._here: Situation | None = None
 
     def record(self, event: Event) -> None:
         """Write an event, move the state on, tell the listener."""
@@ -122,9 +123,12 @@ class Run:
         return read_object(self.ledger.folder, digest)
 
     def here(self) -> Situation:
-        """The incumbent as strategies see it."""
-        text = self.source(self.state.incumbent)
-        return self.situation(KernelSource(text, self.lab.operator.kernel))
+        """The incumbent as strategies see it; read and parsed once."""
+        digest = self.state.incumbent
+        if self._here is None or self._here.source.sha256 != digest:
+            source = KernelSource(self.source(digest), self.lab.operator.kernel)
+            self._here = self.situation(source)
+        return self._here
 
     def incumbent_build(self) -> Build:
         """The incumbent, built; it built before, so a failure now is the machine's."""

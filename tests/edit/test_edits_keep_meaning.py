@@ -38,7 +38,8 @@ ALLOCATIONS += [f"{row} = T.alloc_local((block_M,), dtype)" for row in "rs"]
 
 TILES, ROWS = st.sampled_from("abc"), st.sampled_from("rs")
 ROW_VALUES = st.builds("{}[i]".format, ROWS)
-PLACES = st.sampled_from(["i, j"] * 6 + ["i, 0", "0, j"])
+# Mostly the element at hand; else one that an earlier (0) or a later (2, 1) iteration is at.
+PLACES = st.sampled_from(["i, j"] * 6 + ["i, 0", "0, j", "i, 2", "1, j"])
 TILE_VALUES = st.one_of(
     st.builds("{}[{}]".format, TILES, PLACES),
     st.just("X[bx * block_M + i, j]"),
@@ -61,8 +62,9 @@ def indented(lines: list[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
+TARGETS = st.one_of(*[st.builds("{}[i, j]".format, TILES)] * 3, ROW_VALUES)
 TILE_LOOPS = st.lists(
-    st.builds("{}[i, j] = {}".format, TILES, formulas(TILE_VALUES)), min_size=1, max_size=2
+    st.builds("{} = {}".format, TARGETS, formulas(TILE_VALUES)), min_size=1, max_size=2
 ).map(lambda lines: ["for i, j in T.grid(block_M, N):", *indented(lines)])
 ROW_LOOPS = st.builds("{}[i] = {}".format, ROWS, formulas(ROW_VALUES)).map(
     lambda line: ["for i in T.serial(block_M):", f"    {line}"]
@@ -107,6 +109,8 @@ def kernels(draw: st.DrawFn) -> KernelSource:
     last = draw(TILES)
     final = ["for i, j in T.grid(block_M, N):", f"    {last}[i, j] = {draw(formulas(TILE_VALUES))}"]
     end = [*(final if draw(st.booleans()) else []), f"T.copy({last}, Y[bx * block_M, 0])"]
+    if draw(st.booleans()):
+        end = ["for k in T.serial(2):", *indented([*draw(TILE_LOOPS), *end])]
     return kernel("\n".join([*ALLOCATIONS, *sorted(start), *draw(BODIES), *end]))
 
 

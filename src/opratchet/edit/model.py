@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 from opratchet.edit.source import KernelSource
@@ -18,15 +19,20 @@ class Edit:
         strategy: Id of the strategy.
         key: Stable name of this edit within the strategy, e.g. `block_M=4` or `lanes:row_sum:16`.
         title: One line for people, e.g. `block_M 1 -> 4`.
-        text: Whole source after the edit.
+        made: Whole source after the edit, or what makes it: most edits are only ranked, and few are ever built.
         prior: Expected speed-up factor used only to order trials (1.0 = no opinion).
     """
 
     strategy: str
     key: str
     title: str
-    text: str
+    made: str | Callable[[], str]
     prior: float = 1.0
+
+    @cached_property
+    def text(self) -> str:
+        """Whole source after the edit."""
+        return self.made if isinstance(self.made, str) else self.made()
 
     @property
     def id(self) -> str:

@@ -6,6 +6,12 @@ from opratchet.edit.model import Strategy
 from opratchet.edit.rewrites.common_expression import CommonExpression
 from opratchet.edit.rewrites.drop_copy_in import DropCopyIn
 from opratchet.edit.rewrites.drop_copy_out import DropCopyOut
+from opratchet.edit.rewrites.everywhere import (
+    DropCopies,
+    Reciprocals,
+    RegisterTiles,
+    SplitReductions,
+)
 from opratchet.edit.rewrites.expand_gemm import ExpandGemm
 from opratchet.edit.rewrites.fuse_loops import FuseLoops
 from opratchet.edit.rewrites.hoist_copy import HoistCopy
@@ -34,15 +40,19 @@ STRATEGIES: dict[str, Strategy] = {
         PipelineDepth(),
         DoubleBuffer(),
         VPrefix(),
+        DropCopies(),
         DropCopyIn(),
         DropCopyOut(),
         InlineBuffer(),
         MergeBuffers(),
         FuseLoops(),
+        SplitReductions(),
         Lanes(),
         ReduceInline(),
+        RegisterTiles(),
         RegisterTile(),
         LocalAccumulator(),
+        Reciprocals(),
         Reciprocal(),
         HoistExpression(),
         HoistCopy(),

@@ -52,6 +52,7 @@ class Catalogue(Proposer):
         self.flow = flow
         self.strategies = tuple(strategies)
         self.language = language
+        self._known: tuple[str, dict[str, list[Edit] | NotApplicable]] = ("", {})
 
     def ask(self, state: RunState, situation: Situation) -> Answer:
         """The row with the highest expected gain, its untried edits, and the strategies that do not apply."""
@@ -74,11 +75,21 @@ class Catalogue(Proposer):
         for strategy in self.strategies:
             if strategy.row != row:
                 continue
-            found = strategy.edits(situation)
+            found = self._of(strategy, situation)
             if isinstance(found, NotApplicable):
                 skipped[strategy.id] = found.why
             else:
                 yield strategy, found
+
+    def _of(self, strategy: Strategy, situation: Situation) -> list[Edit] | NotApplicable:
+        """Edits of a strategy; kept while the incumbent stays, since most rounds do not change it."""
+        digest = situation.source.sha256
+        if self._known[0] != digest:
+            self._known = (digest, {})
+        found = self._known[1]
+        if strategy.id not in found:
+            found[strategy.id] = strategy.edits(situation)
+        return found[strategy.id]
 
     def _offer(
         self, state: RunState, situation: Situation, row: Row, skipped: dict[str, str]

@@ -65,7 +65,7 @@ class CommonExpression(Strategy):
         for node in nodes:
             surgery.replace(node, cst.Name(name))
         title = f"compute {value} once instead of {len(nodes)} times"
-        return Edit(self.id, f"{fingerprint(nodes[0])}@block{number}", title, surgery.apply())
+        return Edit(self.id, f"{fingerprint(nodes[0])}@block{number}", title, surgery.apply)
 
 
 def repeated(

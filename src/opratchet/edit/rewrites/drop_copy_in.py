@@ -58,7 +58,7 @@ class DropCopyIn(Strategy):
             surgery.remove(buffer.node)
         title = f"read {copy.source.base} directly instead of through {buffer.name}"
         return Edit(
-            self.id, buffer.name, title, surgery.apply(), prior=1.05 + 0.01 * len(buffer.dims)
+            self.id, buffer.name, title, surgery.apply, prior=1.05 + 0.01 * len(buffer.dims)
         )
 
 

@@ -56,7 +56,7 @@ class DropCopyOut(Strategy):
         if not _others(kernel, copy, buffer, write):
             surgery.remove(buffer.node)
         title = f"write {copy.target.base} directly instead of through {buffer.name}"
-        return Edit(self.id, buffer.name, title, surgery.apply(), prior=1.08)
+        return Edit(self.id, buffer.name, title, surgery.apply, prior=1.08)
 
 
 def _others(kernel: tl.Kernel, copy: tl.Copy, buffer: tl.Alloc, write: Access) -> list[Access]:

@@ -7,6 +7,7 @@ contiguous axis innermost, the additions of one row are independent.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import ClassVar
 
 from opratchet.edit.dialects import tilelang as tl
@@ -42,6 +43,6 @@ class ExpandGemm(Strategy):
 
     def _orders(self, kernel: tl.Kernel, found: Product, site: str) -> Iterator[Edit]:
         for order, prior in _PRIOR.items():
-            text = rewrite(kernel, found, [found.over(order)])
+            text = partial(rewrite, kernel, found, [found.over(order)])
             title = f"write the product into {found.name} out as loops in the order {order}"
             yield Edit(self.id, f"{site}:{order}", title, text, prior)

@@ -61,7 +61,7 @@ class FuseLoops(Strategy):
         surgery.discard(second.node)
         written = dict.fromkeys(a.name for a in effects(second.node, kernel.buffers) if a.writes)
         title = f"fuse {loops} that end in {', '.join(written)}"
-        return Edit(self.id, f"{'.'.join(first.targets)}@{number}", title, surgery.apply())
+        return Edit(self.id, f"{'.'.join(first.targets)}@{number}", title, surgery.apply)
 
 
 def _header(loop: tl.Loop) -> str:

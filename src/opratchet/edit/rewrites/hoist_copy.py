@@ -48,7 +48,7 @@ class HoistCopy(Strategy):
         surgery.insert_before(loop.node, [copy.node.with_changes(leading_lines=[])])
         surgery.remove(copy.node)
         title = f"fetch {name} once, before the loop over {', '.join(loop.targets)}"
-        return Edit(self.id, f"{name}@{loop.inner}", title, surgery.apply(), prior=1.1)
+        return Edit(self.id, f"{name}@{loop.inner}", title, surgery.apply, prior=1.1)
 
 
 def _kept_by(kernel: tl.Kernel, loop: tl.Loop, copy: tl.Copy) -> str:

@@ -67,7 +67,7 @@ class InlineBuffer(Strategy):
         if len(accesses(kernel.body, buffer.name)) == len(uses) + 1:
             surgery.remove(buffer.node)
         title = f"compute {buffer.name} where it is read instead of storing it"
-        return Edit(self.id, buffer.name, title, surgery.apply(), prior=1.05)
+        return Edit(self.id, buffer.name, title, surgery.apply, prior=1.05)
 
 
 @dataclass(frozen=True)

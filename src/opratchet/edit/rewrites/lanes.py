@@ -51,4 +51,4 @@ class Lanes(Strategy):
             surgery = Surgery(kernel.source.module)
             with_lanes(kernel, surgery, found, lanes)
             title = f"split the reduction into {found.base} into {lanes} lanes"
-            yield Edit(self.id, f"{site}:{lanes}", title, surgery.apply(), _PRIOR[lanes])
+            yield Edit(self.id, f"{site}:{lanes}", title, surgery.apply, _PRIOR[lanes])

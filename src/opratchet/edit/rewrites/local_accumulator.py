@@ -89,7 +89,7 @@ class LocalAccumulator(Strategy):
         surgery.expand(site.nest.node, _lines(site, f"{name}[0]"))
         title = f"accumulate {code(site.target.node)} in a local scalar"
         key = f"{site.target.base}@{number}"
-        return Edit(self.id, key, title, surgery.apply(), 1.05 if site.local else 1.3)
+        return Edit(self.id, key, title, surgery.apply, 1.05 if site.local else 1.3)
 
 
 def _site(kernel: tl.Kernel, seen: Nest, line: Statement) -> Site | str | None:

@@ -49,7 +49,7 @@ class MergeBuffers(Strategy):
                 if node.value == gone.name:
                     surgery.replace(node, node.with_changes(value=kept.name))
         title = f"let {gone.name} use the memory of {kept.name}"
-        return Edit(self.id, f"{kept.name}+{gone.name}", title, surgery.apply())
+        return Edit(self.id, f"{kept.name}+{gone.name}", title, surgery.apply)
 
 
 def succeeds(kernel: tl.Kernel, old: tl.Alloc, new: tl.Alloc) -> bool:

@@ -72,7 +72,7 @@ class Reciprocal(Strategy):
         surgery = Surgery(kernel.source.module)
         surgery.replace(division, _times(division, factor))
         title = f"multiply {code(division.left)} by 1 / {divisor} instead of dividing"
-        return Edit(self.id, f"{fingerprint(division)}@{number}", title, surgery.apply())
+        return Edit(self.id, f"{fingerprint(division)}@{number}", title, surgery.apply)
 
 
 def divisors(kernel: tl.Kernel, loop: tl.Loop) -> Iterator[tuple[Place, list[cst.BinaryOperation]]]:

@@ -62,7 +62,7 @@ class ReduceInline(Strategy):
             with_lanes(kernel, surgery, replace(reduction, term=value), lanes)
             title = f"reduce over what {made.buffer.name} held without storing it, in {lanes} lanes"
             key = f"{made.buffer.name}:{lanes}"
-            yield Edit(self.id, key, title, surgery.apply(), _PRIOR[lanes])
+            yield Edit(self.id, key, title, surgery.apply, _PRIOR[lanes])
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ A block size that is known must be a multiple; for other extents the remainder i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import ClassVar
 
 from opratchet.edit.dialects import tilelang as tl
@@ -61,7 +62,7 @@ class RegisterTile(Strategy):
             if not (_fits(kernel, found, found.i, rows) and _fits(kernel, found, found.k, steps)):
                 yield f"no tile divides the blocks of the product into `{found.name}`"
                 continue
-            text = rewrite(kernel, found, _tiled(kernel, found, rows, steps))
+            text = partial(rewrite, kernel, found, _tiled(kernel, found, rows, steps))
             title = f"compute {found.name} with {rows} rows x {steps} steps in registers"
             expected = prior if found.call else max(1.0, prior * _OVER_LOOPS)
             yield Edit(self.id, f"{site}:{rows}x{steps}", title, text, expected)
