@@ -69,9 +69,7 @@ def against_torch(lab: Lab, operator: Operator, final: Build) -> float:
         with device_lock(f"cpu{lab.cpu}"):
             for workload in operator.tuned:
                 stream = pairs(Timer(theirs, workload), Timer(ours, workload))
-                taken = [
-                    math.log(p.candidate.ns / p.incumbent.ns) for p in islice(stream, PAIRS)
-                ]
+                taken = [math.log(p.candidate.ns / p.incumbent.ns) for p in islice(stream, PAIRS)]
                 logs.append(interval(taken, 0.95)[0])
     return math.exp(sum(logs) / len(logs))
 

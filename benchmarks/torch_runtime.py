@@ -23,7 +23,9 @@ def load(artifact: Mapping[str, Any], addresses: Sequence[int]) -> Callable[[], 
         if tensor["name"].lower() in facts["inputs"]:
             count = int(np.prod(tensor["shape"]))
             memory = (ctypes.c_float * count).from_address(address)
-            inputs.append(torch.from_numpy(np.frombuffer(memory, np.float32)).reshape(tensor["shape"]))
+            inputs.append(
+                torch.from_numpy(np.frombuffer(memory, np.float32)).reshape(tensor["shape"])
+            )
     golden = _golden(facts["source"], facts["golden"])
     return lambda: golden(*inputs, **facts["keywords"])
 

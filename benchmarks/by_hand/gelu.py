@@ -13,8 +13,8 @@
 # limitations under the License.
 """The best GELU written by hand for this target: a yardstick for the tuner.
 
-Reads X and writes Y directly, and takes erf as a rational function (the one Eigen uses), which the C
-compiler vectorises; a call of erff it cannot.
+Reads X and writes Y directly, and takes erf as a rational function (the one Eigen uses), which the
+C compiler vectorises; a call of erff it cannot.
 """
 
 import argparse

@@ -13,9 +13,9 @@
 # limitations under the License.
 """The best matrix product written by hand for this target: a yardstick for the tuner.
 
-A panel of `cols` columns of B is packed once. Then, `rows` x `cols` values at a time, the column is the
-outer loop and k the inner one, with one scalar accumulator a row: the C compiler vectorises the outer
-loop, and the accumulators stay in registers. Storing through the small tile `c` matters: it cannot
+A panel of `cols` columns of B is packed once. Then, `rows` x `cols` values at a time, the column
+is the outer loop and k the inner one, with one scalar accumulator a row: the C compiler vectorises
+the outer loop, and the accumulators stay in registers. Storing through the small tile `c` matters: it cannot
 overlap A, so no check is needed.
 """
 

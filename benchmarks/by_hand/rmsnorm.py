@@ -13,8 +13,8 @@
 # limitations under the License.
 """The best RMSNorm written by hand for this target: a yardstick for the tuner.
 
-Reads X and writes Y directly, sums the squares in `lanes` independent partial sums, and divides once
-a row.
+Reads X and writes Y directly, sums the squares in `lanes` independent partial sums, and divides
+once a row.
 """
 
 import argparse

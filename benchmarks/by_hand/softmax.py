@@ -30,7 +30,7 @@ SHIFT = 8388735.0
 
 
 def exp2_of_fraction(f):
-    """2^f for -0.5 <= f <= 0.5, relative error about 2e-6."""
+    """2^f for -0.5 <= f <= 0.5, relative error under 4e-6."""
     p = 1.3398874e-3 * f + 9.6180073e-3
     p = p * f + 5.5503324e-2
     p = p * f + 2.4022632e-1
@@ -46,7 +46,13 @@ def golden_softmax(X: torch.Tensor) -> torch.Tensor:
 @tilelang.jit(
     target="c",
     execution_backend="cython",
-    compile_flags=["-O3", "-march=native", "-ffinite-math-only", "-fno-signed-zeros", "-funroll-loops"],
+    compile_flags=[
+        "-O3",
+        "-march=native",
+        "-ffinite-math-only",
+        "-fno-signed-zeros",
+        "-funroll-loops",
+    ],
 )
 def softmax(M, N, lanes=8, dtype="float32"):
     """Build the kernel for X [M, N] -> Y [M, N], one row a block."""

@@ -337,14 +337,18 @@ def measure_final(run: Run) -> None:
     run.progress("measuring the best version again, on every workload")
     with run.clock.on("build"):
         baseline = run.lab.build(operator.text, operator.checked)
-    for digest in [trial.source for trial in reversed(run.state.lineage)] + [run.state.run.source_sha256]:
+    for digest in [trial.source for trial in reversed(run.state.lineage)] + [
+        run.state.run.source_sha256
+    ]:
         with run.clock.on("build"):
             build = run.lab.build(run.source(digest), operator.checked)
         try:
             with run.clock.on("measure"):
                 final = final_contest(run.lab, baseline, build, digest, run.rule)
         except (GateClosed, WorkerFailed) as failure:
-            run.record(Noted(text=f"version {digest[:12]} fails when measured again: {failure.reason}"))
+            run.record(
+                Noted(text=f"version {digest[:12]} fails when measured again: {failure.reason}")
+            )
             continue
         run.record(final)
         note_doubtful(run)

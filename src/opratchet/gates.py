@@ -16,7 +16,7 @@ from statistics import median
 
 from opratchet.edit.legality import broken_rule
 from opratchet.edit.model import Situation
-from opratchet.edit.onechange import ChangeRefusedError, check_edit
+from opratchet.edit.onechange import ChangeRefusedError, require_kernel_only
 from opratchet.edit.source import KernelSource
 from opratchet.judge.accuracy import compare
 from opratchet.judge.decision import LOOKS, Rule, Verdict, aggregate, interval, judge, ratio_of
@@ -67,9 +67,7 @@ class Comparison:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-def static_gates(
-    situation: Situation, text: str, operator: Operator
-) -> tuple[Outcome, str] | None:
+def static_gates(situation: Situation, text: str, operator: Operator) -> tuple[Outcome, str] | None:
     """Gates 1 and 2 on a candidate's source, before anything is spent: None when it may go on.
 
     Args:
@@ -77,18 +75,16 @@ def static_gates(
         text: The candidate.
         operator: The operator; its golden, inputs and workloads must be untouched.
     """
-    incumbent, target = situation.source.text, situation.target
     try:
-        check_edit(incumbent, text, operator.kernel, operator.golden, target)
+        require_kernel_only(situation.source.text, text, operator.kernel, operator.golden)
     except ChangeRefusedError as refused:
         return Outcome.CHEATED, str(refused)
-    rule = broken_rule(KernelSource(text, operator.kernel), target, situation.shapes)
+    source = KernelSource(text, operator.kernel)
+    rule = broken_rule(source, situation.target, situation.shapes)
     return (Outcome.PRUNED, rule) if rule else None
 
 
-def check_accuracy(
-    operator: Operator, workload: Workload, call: CheckedCall
-) -> list[Accuracy]:
+def check_accuracy(operator: Operator, workload: Workload, call: CheckedCall) -> list[Accuracy]:
     """Gates 4 and 5 on one call: outputs against the golden, inputs unchanged, outputs wholly written.
 
     Raises:
@@ -191,7 +187,9 @@ def check_floor(lab: Lab, candidate: Build, latencies: Mapping[str, Latency]) ->
         floor = lab.backend.floor(lab.operator, workload, artifact)
         measured = latencies[workload.id].us
         if floor is not None and measured < floor.us:
-            text = f"{workload.id}: {measured:.3g} us is less than physics allows: {floor.arithmetic}"
+            text = (
+                f"{workload.id}: {measured:.3g} us is less than physics allows: {floor.arithmetic}"
+            )
             raise GateClosed(Outcome.PROFILE_INVALID, text)
 
 
@@ -201,9 +199,7 @@ def check_timed(lab: Lab, workload: Workload, rig: Rig) -> list[Accuracy]:
     Raises:
         GateClosed: correct before timing and wrong in it.
     """
-    rig.poison(workload)
-    rig.batch(workload, 2)
-    return check_accuracy(lab.operator, workload, rig.call(workload, fresh=False))
+    return check_accuracy(lab.operator, workload, rig.call(workload, batch=2))
 
 
 def _time(
@@ -274,9 +270,7 @@ def latency(samples_ns: Sequence[float], confidence: float = 0.95) -> Latency:
     )
 
 
-def final_contest(
-    lab: Lab, baseline: Build, best: Build, digest: str, rule: Rule
-) -> FinalMeasured:
+def final_contest(lab: Lab, baseline: Build, best: Build, digest: str, rule: Rule) -> FinalMeasured:
     """The delivered source against the baseline: fresh processes, a fixed number of pairs, every output checked.
 
     Raises:

@@ -164,9 +164,8 @@ def test_an_operator_that_does_not_build_is_bad_input(tmp_path: Path) -> None:
 
 def test_a_folder_that_holds_a_run_is_refused(tmp_path: Path) -> None:
     run(tmp_path, [[SLOWER]])
-    with lab_for(make_operator(tmp_path)) as lab:
-        with pytest.raises(LedgerError, match="already"):
-            start(lab, tmp_path / "out", RULES)
+    with lab_for(make_operator(tmp_path)) as lab, pytest.raises(LedgerError, match="already"):
+        start(lab, tmp_path / "out", RULES)
 
 
 class Killed(Exception):
@@ -186,9 +185,8 @@ def test_a_run_that_died_at_any_event_goes_on_and_repeats_nothing(
                 raise Killed
 
     operator = make_operator(tmp_path)
-    with lab_for(operator) as lab, start(lab, folder, RULES) as ledger:
-        with pytest.raises(Killed):
-            tune(assemble(lab, ledger, points, RULES, Dies()))
+    with lab_for(operator) as lab, start(lab, folder, RULES) as ledger, pytest.raises(Killed):
+        tune(assemble(lab, ledger, points, RULES, Dies()))
     before = read_lines(folder / "ledger.jsonl")
     with lab_for(operator) as lab, Ledger(folder, create=False) as ledger:
         state = tune(assemble(lab, ledger, points, RULES, Asked()))

@@ -15,7 +15,7 @@ from opratchet.lab.supervisor import WorkerFailed
 from opratchet.ledger.words import Outcome
 from tests.engine.scripted import SOURCE, candidate, lab_for, make_operator
 
-DOUBLE_FORK = '''
+DOUBLE_FORK = """
 import os, signal, time
 if os.fork() == 0:
     os.setsid()
@@ -25,7 +25,7 @@ if os.fork() == 0:
             time.sleep(1)
     os._exit(0)
 time.sleep(60)
-'''
+"""
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,9 @@ def test_any_changed_byte_is_found_and_its_line_named(
         write(path.parent)
         (tmp_path / "copy").write_bytes(path.read_bytes())
     data = bytearray((tmp_path / "copy").read_bytes())
-    position %= len(data) - 1  # the last newline: without it the last line is torn, which is no damage
+    position %= (
+        len(data) - 1
+    )  # the last newline: without it the last line is torn, which is no damage
     data[position] ^= flip
     path.write_bytes(data)
     with pytest.raises(LedgerError) as caught:

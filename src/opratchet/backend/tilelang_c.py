@@ -219,4 +219,3 @@ def _vector_bytes() -> int:
     if "avx512f" in flags:
         return 64
     return 32 if "avx2" in flags else 16
-

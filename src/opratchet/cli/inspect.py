@@ -83,9 +83,16 @@ def diagnose_operator(operator: Operator, *, as_json: bool) -> None:
         print_json({"operator": operator.name, "bottlenecks": found, "facts": facts})
         return
     for name, workload in facts["workloads"].items():
-        console.print(f"{name}   {microseconds(baseline.latency[name].us)}   {workload['headline']}", highlight=False)
+        console.print(
+            f"{name}   {microseconds(baseline.latency[name].us)}   {workload['headline']}",
+            highlight=False,
+        )
     for bottleneck in bottlenecks:
-        console.print(f"{bottleneck.score:5.2f}  {bottleneck.name:<16} {bottleneck.evidence}", highlight=False, markup=False)
+        console.print(
+            f"{bottleneck.score:5.2f}  {bottleneck.name:<16} {bottleneck.evidence}",
+            highlight=False,
+            markup=False,
+        )
 
 
 def show_status(folder: Path, *, as_json: bool) -> None:
@@ -129,7 +136,9 @@ def stop_run(folder: Path) -> None:
     """
     pid = running_process(folder)
     if pid is None:
-        raise BadInput("no run is running here", where=str(folder), fix="`status` shows how it ended.")
+        raise BadInput(
+            "no run is running here", where=str(folder), fix="`status` shows how it ended."
+        )
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
     print(f"asked process {pid} to finish its step and deliver the best so far")
@@ -163,7 +172,9 @@ def doctor(*, as_json: bool) -> None:
     console = Console()
     for name, backend in found.items():
         ready = "[red]missing[/]" if backend.missing() else "[green]ready[/]"
-        console.print(f"{name:<14} {ready}   {backend.metric_kind.value}   {backend.summary}", highlight=False)
+        console.print(
+            f"{name:<14} {ready}   {backend.metric_kind.value}   {backend.summary}", highlight=False
+        )
         for need in backend.requirements():
             state = need.found or f"MISSING: {need.install}"
             console.print(f"    {need.what:<18} {state}", highlight=False, markup=False)

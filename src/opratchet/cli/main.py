@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 
@@ -27,10 +27,12 @@ OperatorPath = Annotated[
 RunPath = Annotated[
     Path, typer.Argument(metavar="PATH", help="Operator folder, or the folder a run left behind.")
 ]
-Out = Annotated[Optional[Path], typer.Option(help="Folder to write to (default: PATH/perf_opt).")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, the rest on stderr.")]
-BackendName = Annotated[Optional[str], typer.Option(help="Backend; `doctor` lists them.")]
-FlowName = Annotated[Optional[str], typer.Option(help="Flow, e.g. tilelang.")]
+Out = Annotated[Path | None, typer.Option(help="Folder to write to (default: PATH/perf_opt).")]
+Json = Annotated[
+    bool, typer.Option("--json", help="One JSON object on stdout, the rest on stderr.")
+]
+BackendName = Annotated[str | None, typer.Option(help="Backend; `doctor` lists them.")]
+FlowName = Annotated[str | None, typer.Option(help="Flow, e.g. tilelang.")]
 Lang = Annotated[str, typer.Option(help="Language of the files left behind: zh or en.")]
 
 
@@ -40,24 +42,24 @@ def tune(
     backend: BackendName = None,
     flow: FlowName = None,
     out: Out = None,
-    max_rounds: Annotated[Optional[int], typer.Option(min=1, help="Rounds at most (10).")] = None,
+    max_rounds: Annotated[int | None, typer.Option(min=1, help="Rounds at most (10).")] = None,
     patience: Annotated[
-        Optional[int], typer.Option(min=1, help="Rounds in a row without gain (3).")
+        int | None, typer.Option(min=1, help="Rounds in a row without gain (3).")
     ] = None,
     max_experiments: Annotated[
-        Optional[int], typer.Option(min=1, help="Candidates at most, failed ones included (120).")
+        int | None, typer.Option(min=1, help="Candidates at most, failed ones included (120).")
     ] = None,
     budget: Annotated[
-        Optional[float], typer.Option(min=1, help="Seconds at most; what is running is finished.")
+        float | None, typer.Option(min=1, help="Seconds at most; what is running is finished.")
     ] = None,
     target_us: Annotated[
-        Optional[float], typer.Option(help="Stop at this latency, microseconds a call.")
+        float | None, typer.Option(help="Stop at this latency, microseconds a call.")
     ] = None,
     target_speedup: Annotated[
-        Optional[float], typer.Option(help="Stop at this speed-up over the baseline, e.g. 1.5.")
+        float | None, typer.Option(help="Stop at this speed-up over the baseline, e.g. 1.5.")
     ] = None,
     target_throughput: Annotated[
-        Optional[float], typer.Option(help="Stop at this throughput, calls a second.")
+        float | None, typer.Option(help="Stop at this throughput, calls a second.")
     ] = None,
     minimum_effect: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Smallest gain worth a change, e.g. 0.01.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from opratchet.backend.registry import BACKENDS
 from opratchet.errors import BadInput
@@ -57,7 +58,7 @@ def stop_rules(
     budget: float | None,
 ) -> StopRules:
     """The flow's stop rules with what the command line says."""
-    given = {
+    given: dict[str, Any] = {
         "max_rounds": max_rounds,
         "patience": patience,
         "max_experiments": max_experiments,

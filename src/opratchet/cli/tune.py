@@ -72,9 +72,7 @@ def _drive(
 
     with Lab(operator) as lab, view, Interrupts(view.progress) as stop_asked:
         with open_ledger(lab, clock, view) as ledger:
-            run = session.assemble(
-                lab, ledger, options, clock, listen, view.progress, stop_asked
-            )
+            run = session.assemble(lab, ledger, options, clock, listen, view.progress, stop_asked)
             replay(ledger, view)
             state = tune(run)
     _close(state, folder, lang, as_json)
@@ -113,5 +111,3 @@ def require_backend(operator: Operator) -> None:
             f"backend {operator.backend} needs {', '.join(need.what for need in missing)}",
             fix="Install with: " + "; ".join(dict.fromkeys(need.install for need in missing)),
         )
-
-

@@ -109,7 +109,9 @@ class View:
 
 def _run_started(event: RunStarted, _state: RunState) -> list[str]:
     goal = "better than the baseline"
-    if event.target is not None and not (event.target.metric == "speedup" and event.target.value <= 1):
+    if event.target is not None and not (
+        event.target.metric == "speedup" and event.target.value <= 1
+    ):
         goal = f"{event.target.metric} {event.target.value:g} ({event.target.source})"
     where = event.machine.get("model", "this machine")
     rounds = event.options.get("max_rounds")
@@ -122,7 +124,9 @@ def _run_started(event: RunStarted, _state: RunState) -> list[str]:
 def _gate_passed(event: GatePassed, state: RunState) -> list[str]:
     worst = max(event.accuracy, key=lambda record: record.max_rel, default=None)
     workloads = len({record.workload for record in event.accuracy})
-    error = f", worst relative error {worst.max_rel:.1e} (allowed {worst.rtol:.0e})" if worst else ""
+    error = (
+        f", worst relative error {worst.max_rel:.1e} (allowed {worst.rtol:.0e})" if worst else ""
+    )
     return [f"gate      accuracy pass   {workloads} workloads{error}"]
 
 
@@ -139,14 +143,20 @@ def _diagnosed(event: Diagnosed, _state: RunState) -> list[str]:
     if not event.bottlenecks:
         return ["diagnosis  none: the work of a call could not be counted"]
     top = event.bottlenecks[0]
-    return [f"[dim]diagnosis {top.name.replace('_', ' ')} ({top.score:.2f}): {escape(top.evidence)}[/]"]
+    return [
+        f"[dim]diagnosis {top.name.replace('_', ' ')} ({top.score:.2f}): {escape(top.evidence)}[/]"
+    ]
 
 
 def _round_started(event: RoundStarted, _state: RunState) -> list[str]:
-    return [f"[bold]round {event.round}[/]   {event.strategy.replace('_', ' ')}   [dim]{escape(event.reason)}[/]"]
+    return [
+        f"[bold]round {event.round}[/]   {event.strategy.replace('_', ' ')}   [dim]{escape(event.reason)}[/]"
+    ]
 
 
-def _trial_line(number: int, state: RunState, verdict: str, ratio: Ratio | None, reason: str) -> str:
+def _trial_line(
+    number: int, state: RunState, verdict: str, ratio: Ratio | None, reason: str
+) -> str:
     title = escape(state.trials[number].title)
     figures = ratio_text(ratio) if ratio is not None else ""
     tail = f"   [dim]{escape(reason.splitlines()[0][:110])}[/]" if reason else ""
@@ -158,11 +168,15 @@ def _trial_passed(event: TrialPassed, state: RunState) -> list[str]:
 
 
 def _trial_finished(event: TrialFinished, state: RunState) -> list[str]:
-    if event.ratio is not None and event.outcome in (Outcome.ADOPTED, Outcome.NO_GAIN) and (
-        event.outcome is Outcome.ADOPTED or event.reason.startswith("faster")
+    if (
+        event.ratio is not None
+        and event.outcome in (Outcome.ADOPTED, Outcome.NO_GAIN)
+        and (event.outcome is Outcome.ADOPTED or event.reason.startswith("faster"))
     ):
         return []  # shown already when it passed; the round's end says which one was adopted
-    verdict = LABELS.get(event.outcome, f"[red]discarded: {event.outcome.value.replace('_', ' ')}[/]")
+    verdict = LABELS.get(
+        event.outcome, f"[red]discarded: {event.outcome.value.replace('_', ' ')}[/]"
+    )
     return [_trial_line(event.trial, state, verdict, event.ratio, event.reason)]
 
 
@@ -188,12 +202,17 @@ def _final(event: FinalMeasured, state: RunState) -> list[str]:
     ]
     if event.source == state.run.source_sha256:
         return ["[bold]done[/]      nothing was better: the baseline is delivered", *lines]
-    return [f"[bold]done[/]      {escape(ratio_text(event.ratio))} faster, measured again on every workload", *lines]
+    return [
+        f"[bold]done[/]      {escape(ratio_text(event.ratio))} faster, measured again on every workload",
+        *lines,
+    ]
 
 
 def _delivered(event: Delivered, _state: RunState) -> list[str]:
     seconds = event.seconds
-    spent = ", ".join(f"{k} {seconds[k]:.1f} s" for k in ("build", "accuracy", "measure", "own") if k in seconds)
+    spent = ", ".join(
+        f"{k} {seconds[k]:.1f} s" for k in ("build", "accuracy", "measure", "own") if k in seconds
+    )
     return [f"[dim]time      {seconds.get('total', 0.0):.0f} s: {spent}[/]"]
 
 

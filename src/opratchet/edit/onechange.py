@@ -73,10 +73,20 @@ def check_edit(
         ChangeRefusedError: the candidate is not valid Python, lacks the factory, changes anything outside the kernel, or
             changes nothing.
     """
+    require_kernel_only(before, after, kernel, golden)
+    return describe_change(KernelSource(before, kernel), KernelSource(after, kernel), target)
+
+
+def require_kernel_only(before: str, after: str, kernel: str, golden: str) -> None:
+    """Refuse a candidate that changes anything but the kernel; enough for an edit that the tool has made itself.
+
+    Raises:
+        ChangeRefusedError: as for `check_edit`.
+    """
     old, new = KernelSource(before, kernel), KernelSource(after, kernel)
     try:
-        _ = new.factory
         ast.parse(after.removeprefix(BOM))
+        _ = new.factory
     except (BadInput, SyntaxError, ValueError) as error:
         raise ChangeRefusedError(f"the candidate cannot be read: {error}") from None
     foreign = changed_outside(old, new, golden)
@@ -84,7 +94,6 @@ def check_edit(
         raise ChangeRefusedError(foreign)
     if _tree(before) == _tree(after):
         raise ChangeRefusedError("nothing is changed")
-    return describe_change(old, new, target)
 
 
 def changed_outside(before: KernelSource, after: KernelSource, golden: str = "") -> str:

@@ -72,16 +72,23 @@ def _tally_chunk(
 ) -> None:
     want, got = expected.astype(np.float64), actual.astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        same = (want == got) | (np.isnan(want) & np.isnan(got))
-        error = np.where(same, 0.0, np.abs(got - want))
-        error[np.isnan(error) | (~same & ~np.isfinite(want))] = np.inf
-        allowed = tolerance.atol + tolerance.rtol * np.where(np.isfinite(want), np.abs(want), 0.0)
-        relative = np.where(same | (want == 0), 0.0, error / np.abs(want))
-    relative[np.isnan(relative)] = np.inf
-    excess = error - allowed
+        error = np.abs(got - want)
+        size = np.abs(want)
+        if not np.isfinite(error).all():
+            _settle_nonfinite(error, size, want, got)
+        relative = np.divide(error, size, out=np.zeros_like(error), where=size > 0)
+    excess = error - (tolerance.atol + tolerance.rtol * size)
     worst = int(np.argmax(excess))
     if excess[worst] > tally.worst_excess:
         tally.worst_excess, tally.worst = float(excess[worst]), start + worst
-    tally.bad += int(np.count_nonzero(error > allowed))
+    tally.bad += int(np.count_nonzero(excess > 0))
     tally.max_abs = max(tally.max_abs, float(error.max()))
     tally.max_rel = max(tally.max_rel, float(relative.max()))
+
+
+def _settle_nonfinite(error: Array, size: Array, want: Array, got: Array) -> None:
+    """NaN and infinities: equal in the same place means no error, anything else an infinite one."""
+    same = (want == got) | (np.isnan(want) & np.isnan(got))
+    error[same] = 0.0
+    error[np.isnan(error) | (~same & ~np.isfinite(want))] = np.inf
+    size[~np.isfinite(want)] = 0.0

@@ -46,7 +46,9 @@ def impossible_clock(batches: Sequence[Clocks]) -> str:
     """
     for worker_ns, supervisor_ns in batches:
         if not 0 < worker_ns <= supervisor_ns:
-            return f"the worker reports {worker_ns} ns for a batch that took {supervisor_ns} ns here"
+            return (
+                f"the worker reports {worker_ns} ns for a batch that took {supervisor_ns} ns here"
+            )
     return ""
 
 

@@ -66,8 +66,14 @@ class Bound:
     workload: Workload
     tensors: SharedTensors
     inputs: int
+    calls: int = 0
     own: list[Array] = field(default_factory=list)
     expected: list[Array] = field(default_factory=list)
+
+    def poison(self) -> None:
+        """Poison the outputs, so that what stands there afterwards was written by the kernel."""
+        for index in range(self.inputs, len(self.tensors.slots)):
+            self.tensors.poison(index)
 
 
 class Lab:
@@ -149,12 +155,13 @@ class Lab:
         tensors = SharedTensors(artifact.tensors)
         return Bound(workload, tensors, len(inputs))
 
-    def refresh(self, bound: Bound) -> None:
-        """Fresh inputs, their golden, and poisoned outputs."""
+    def fill(self, bound: Bound) -> None:
+        """Fresh inputs."""
         bound.own = fill(bound.tensors, bound.inputs, self.operator.inputs, self._generator)
+
+    def expect(self, bound: Bound) -> None:
+        """The golden of the inputs that lie there."""
         bound.expected = self.reference.expected(bound.workload, bound.tensors, bound.inputs)
-        for index in range(bound.inputs, len(bound.tensors.slots)):
-            bound.tensors.poison(index)
 
     def close(self) -> None:
         """End every worker and remove the lab's folder."""
@@ -183,7 +190,7 @@ class Rig:
         self.worker = RunWorker(lab.backend.runtime, lab.cpu, lab.limits.run_bytes, lab.folder)
 
     def load(self, workload: Workload) -> None:
-        """Load one workload's artefact and give it memory of its own, with fresh inputs.
+        """Load one workload's artefact and give it memory of its own, with inputs filled.
 
         Raises:
             WorkerFailed: the artefact cannot be loaded.
@@ -199,30 +206,30 @@ class Rig:
             "offsets": [slot.offset for slot in bound.tensors.slots],
         }
         self.worker.ask(message, self._lab.limits.call_seconds, [bound.tensors.fd])
-        self._lab.refresh(bound)
+        self._lab.fill(bound)
 
-    def call(self, workload: Workload, *, fresh: bool = True) -> CheckedCall:
-        """Run the kernel once on fresh inputs and poisoned outputs, and hand over all that is needed to judge it.
+    def call(self, workload: Workload, *, batch: int = 0) -> CheckedCall:
+        """Run the kernel on poisoned outputs, and hand over all that is needed to judge what it wrote.
 
-        With `fresh=False` nothing is run: the memory is handed over as the last (timed) call left it.
+        Args:
+            workload: A workload that is loaded.
+            batch: 0 for a single call on fresh inputs; else as many calls in a batch, as when it is timed.
         """
         bound = self._bound[workload.id]
-        if fresh:
-            self._lab.refresh(bound)
-            message = {"op": "call", "workload": workload.id}
-            self.worker.ask(message, self._lab.limits.call_seconds)
+        if bound.calls and not batch:
+            self._lab.fill(bound)
+        bound.calls += 1
+        if not batch or not bound.expected:
+            self._lab.expect(bound)
+        bound.poison()
+        message = {"op": "batch", "workload": workload.id, "n": max(1, batch)}
+        self.worker.ask(message, self._lab.limits.call_seconds)
         names = [slot.spec.name for slot in bound.tensors.slots]
         count = bound.inputs
         seen = [bound.tensors.array(index).copy() for index in range(len(names))]
         inputs = zip(names, zip(bound.own, seen, strict=False), strict=False)
         outputs = zip(names[count:], zip(bound.expected, seen[count:], strict=True), strict=True)
         return CheckedCall(dict(inputs), dict(outputs))
-
-    def poison(self, workload: Workload) -> None:
-        """Poison the outputs, so that what stands there after a batch was written by it."""
-        bound = self._bound[workload.id]
-        for index in range(bound.inputs, len(bound.tensors.slots)):
-            bound.tensors.poison(index)
 
     def batch(self, workload: Workload, count: int) -> tuple[int, int]:
         """Time `count` calls: nanoseconds by the worker's clock, and by ours around it."""

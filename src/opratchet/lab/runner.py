@@ -4,8 +4,7 @@ It never sees the source of a candidate, the golden or the ledger: only a shared
 supervisor made. Commands, each answered by one message:
 
 - `load` (with the memory attached): map the memory, load an artefact under a workload's id.
-- `call`: run the kernel once.
-- `batch`: run it `n` times; answers the nanoseconds on this side's clock.
+- `batch`: run the kernel `n` times; answers the nanoseconds on this side's clock.
 """
 
 from __future__ import annotations
@@ -42,11 +41,6 @@ class Runner:
         self.calls[message["workload"]] = self.load_artifact(message["artifact"], addresses)
         return {"ok": True}
 
-    def call(self, message: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        """Run the kernel once."""
-        self.calls[message["workload"]]()
-        return {"ok": True}
-
     def batch(self, message: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Run the kernel `n` times back to back and tell how long that took here."""
         call, count = self.calls[message["workload"]], range(message["n"])
@@ -57,7 +51,7 @@ class Runner:
 
     def serve(self, channel: Channel) -> None:
         """Answer commands until the supervisor closes the channel."""
-        commands = {"load": self.load, "call": self.call, "batch": self.batch}
+        commands = {"load": self.load, "batch": self.batch}
         while True:
             message, fds = channel.receive()
             try:

@@ -71,7 +71,11 @@ def _converter(module: ModuleType) -> Callable[[Array], Any]:
 
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
-    return lambda array: torch.from_numpy(array.copy())
+
+    def convert(array: Array) -> Any:
+        return torch.from_numpy(array.copy())
+
+    return convert
 
 
 def _expect(
@@ -94,9 +98,7 @@ def _expect(
         return {"error": f"{type(error).__name__}: {error} (line {where.lineno})"}
 
 
-def _deliver(
-    results: list[Any], specs: list[dict[str, Any]], memory: mmap.mmap
-) -> dict[str, Any]:
+def _deliver(results: list[Any], specs: list[dict[str, Any]], memory: mmap.mmap) -> dict[str, Any]:
     if len(results) != len(specs):
         return {
             "error": f"the golden returns {len(results)} tensors, the kernel has {len(specs)} outputs"

@@ -5,7 +5,7 @@ The events are facts, never opinions that could be recomputed: reports, state an
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
@@ -203,23 +203,21 @@ class Noted(Record):
 
 
 Event = Annotated[
-    Union[
-        RunStarted,
-        RunResumed,
-        GatePassed,
-        BaselineMeasured,
-        Diagnosed,
-        StrategySkipped,
-        RoundStarted,
-        TrialStarted,
-        TrialFinished,
-        TrialPassed,
-        RoundFinished,
-        Stopped,
-        FinalMeasured,
-        Delivered,
-        Noted,
-    ],
+    RunStarted
+    | RunResumed
+    | GatePassed
+    | BaselineMeasured
+    | Diagnosed
+    | StrategySkipped
+    | RoundStarted
+    | TrialStarted
+    | TrialFinished
+    | TrialPassed
+    | RoundFinished
+    | Stopped
+    | FinalMeasured
+    | Delivered
+    | Noted,
     Field(discriminator="type"),
 ]
 

@@ -81,9 +81,13 @@ def _checked(data: bytes, path: Path) -> Iterator[Line]:
             first = str(error).splitlines()[0]
             raise LedgerError(f"this line is damaged ({first})", where=where, fix=_DAMAGE) from None
         if hashlib.sha256(body).hexdigest() != claimed:
-            raise LedgerError("this line was changed after it was written", where=where, fix=_DAMAGE)
+            raise LedgerError(
+                "this line was changed after it was written", where=where, fix=_DAMAGE
+            )
         if line.prev != previous or line.seq != number:
-            raise LedgerError("a line before this one is missing, added or moved", where=where, fix=_DAMAGE)
+            raise LedgerError(
+                "a line before this one is missing, added or moved", where=where, fix=_DAMAGE
+            )
         previous = claimed
         yield line
 
@@ -106,7 +110,9 @@ class Ledger:
         self.folder = folder
         self.path = folder / LEDGER
         if not create and not self.path.exists():
-            raise LedgerError("there is no ledger here", where=str(folder), fix="Start a run with `tune`.")
+            raise LedgerError(
+                "there is no ledger here", where=str(folder), fix="Start a run with `tune`."
+            )
         folder.mkdir(parents=True, exist_ok=True)
         self._file = self.path.open("ab")
         try:

@@ -14,8 +14,9 @@ guess first, at most `trials_per_round` of them; what is left waits for a later 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from opratchet.edit.model import Edit, NotApplicable, Situation, Strategy
 from opratchet.edit.source import sha256
@@ -58,12 +59,11 @@ class Catalogue(Proposer):
         """The row with the highest expected gain, its untried edits, and the strategies that do not apply."""
         skipped: dict[str, str] = {}
         offers = [self._offer(state, situation, row, skipped) for row in self.flow.rows]
-        open_offers = [offer for offer in offers if offer.edits]
-        if not open_offers:
-            return Answer(None, skipped)
-        best = max(open_offers, key=lambda offer: offer.expected)
-        edits = best.edits[: self.flow.trials_per_round]
-        return Answer(Point(best.row.id, best.reason, edits, best.documents), skipped)
+        for offer in sorted(offers, key=lambda offer: -offer.expected):
+            edits = list(islice(_new_sources(state, offer.edits), self.flow.trials_per_round))
+            if edits:
+                return Answer(Point(offer.row.id, offer.reason, edits, offer.documents), skipped)
+        return Answer(None, skipped)
 
     def edits(self, state: RunState, situation: Situation, row: str) -> Sequence[Edit]:
         """All edits of a row on this incumbent."""
@@ -133,12 +133,18 @@ class Catalogue(Proposer):
 
 
 def _is_untried(state: RunState, situation: Situation, edit: Edit) -> bool:
-    """Not tried on this incumbent, not known to have no effect, and not a source that was judged before."""
-    return (
-        (situation.source.sha256, edit.id) not in state.tried
-        and edit.id not in state.no_effect
-        and sha256(edit.text) not in state.judged
-    )
+    """Not tried on this incumbent, and not known to have no effect."""
+    return (situation.source.sha256, edit.id) not in state.tried and edit.id not in state.no_effect
+
+
+def _new_sources(state: RunState, edits: Iterable[Edit]) -> Iterator[Edit]:
+    """Edits whose result was not judged before and is not that of another edit here. This makes their text."""
+    seen = set(state.judged)
+    for edit in edits:
+        digest = sha256(edit.text)
+        if digest not in seen:
+            seen.add(digest)
+            yield edit
 
 
 def known_gains(state: RunState) -> dict[str, float]:

@@ -52,7 +52,9 @@ class InlineMath(Strategy):
         """One edit for each call in a loop."""
         kernel = tl.Kernel(situation.source)
         if kernel.source.body is kernel.source.factory:
-            return NotApplicable("there is no place for a macro: the kernel is not inside a factory")
+            return NotApplicable(
+                "there is no place for a macro: the kernel is not inside a factory"
+            )
         sites = list(_sites(kernel))
         labels = numbered(f"{site.function}:{site.target}" for site in sites)
         found = [
