@@ -46,8 +46,8 @@ PAIRS = 40
 
 def tune(place: str, out: Path, rounds: int) -> dict[str, Any]:
     """Run the tool on an operator; gives its JSON summary."""
-    command = [sys.executable, "-c", "from opratchet.cli.main import run; run()", "tune"]
-    command += [str(EXAMPLES / place), "--out", str(out), "--max-rounds", str(rounds), "--json"]
+    command = [sys.executable, "-m", "opratchet", "tune", str(EXAMPLES / place)]
+    command += ["--out", str(out), "--max-rounds", str(rounds), "--json"]
     reply = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     summary: dict[str, Any] = json.loads(reply.stdout)
     return summary

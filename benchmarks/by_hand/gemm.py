@@ -15,8 +15,8 @@
 
 A panel of `cols` columns of B is packed once. Then, `rows` x `cols` values at a time, the column
 is the outer loop and k the inner one, with one scalar accumulator a row: the C compiler vectorises
-the outer loop, and the accumulators stay in registers. Storing through the small tile `c` matters: it cannot
-overlap A, so no check is needed.
+the outer loop, and the accumulators stay in registers. Storing through the small tile
+`c` matters: with C itself as the target, g++ does not vectorise the outer loop.
 """
 
 import argparse

@@ -39,9 +39,9 @@ def run(
     target: TargetRecord | None = None,
 ) -> RunState:
     """A whole run in `folder/out`."""
-    with lab_for(make_operator(folder, target=target)) as lab:
-        with start(lab, folder / "out", rules) as ledger:
-            return tune(assemble(lab, ledger, points, rules, asked or Asked()))
+    operator = make_operator(folder, target=target)
+    with lab_for(operator) as lab, start(lab, folder / "out", rules) as ledger:
+        return tune(assemble(lab, ledger, points, rules, asked or Asked()))
 
 
 @pytest.mark.parametrize(
@@ -149,16 +149,16 @@ def test_a_stop_in_mid_round_delivers_what_was_found(tmp_path: Path) -> None:
 
 
 def test_an_inaccurate_operator_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
-    with lab_for(make_operator(tmp_path, candidate("run: wrong"))) as lab:
-        with pytest.raises(GateRefused):
-            start(lab, tmp_path / "out", RULES)
+    operator = make_operator(tmp_path, candidate("run: wrong"))
+    with lab_for(operator) as lab, pytest.raises(GateRefused):
+        start(lab, tmp_path / "out", RULES)
     assert not (tmp_path / "out").exists()
 
 
 def test_an_operator_that_does_not_build_is_bad_input(tmp_path: Path) -> None:
-    with lab_for(make_operator(tmp_path, candidate("build: fail"))) as lab:
-        with pytest.raises(BadInput, match="does not build"):
-            start(lab, tmp_path / "out", RULES)
+    operator = make_operator(tmp_path, candidate("build: fail"))
+    with lab_for(operator) as lab, pytest.raises(BadInput, match="does not build"):
+        start(lab, tmp_path / "out", RULES)
     assert not (tmp_path / "out").exists()
 
 

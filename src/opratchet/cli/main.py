@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -197,6 +198,7 @@ def _print_json(data: Any) -> None:
 
 def run() -> None:
     """Entry point of the `opratchet` command: foreseen errors become one message and an exit code."""
+    _speak_utf8()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
     try:
@@ -211,6 +213,13 @@ def run() -> None:
         )
     except BrokenPipeError:
         sys.exit(1)
+
+
+def _speak_utf8() -> None:
+    """Start again in UTF-8 mode where the locale speaks anything else: paths and files of users hold Chinese."""
+    if sys.getfilesystemencoding().lower() != "utf-8":
+        command = [sys.executable, "-m", "opratchet", *sys.argv[1:]]
+        os.execve(sys.executable, command, {**os.environ, "PYTHONUTF8": "1"})
 
 
 def _fail(error: OpratchetError) -> None:

@@ -70,11 +70,15 @@ def _drive(
         if isinstance(line.event, (RoundFinished, Delivered)):
             rebuild(folder, state, lang)  # type: ignore[arg-type]
 
-    with Lab(operator) as lab, view, Interrupts(view.progress) as stop_asked:
-        with open_ledger(lab, clock, view) as ledger:
-            run = session.assemble(lab, ledger, options, clock, listen, view.progress, stop_asked)
-            replay(ledger, view)
-            state = tune(run)
+    with (
+        Lab(operator) as lab,
+        view,
+        Interrupts(view.progress) as stop_asked,
+        open_ledger(lab, clock, view) as ledger,
+    ):
+        run = session.assemble(lab, ledger, options, clock, listen, view.progress, stop_asked)
+        replay(ledger, view)
+        state = tune(run)
     _close(state, folder, lang, as_json)
     stopped = state.stop is not None and state.stop.reason is StopReason.USER_STOP
     return USER_STOP_EXIT if stopped else 0

@@ -17,6 +17,7 @@ from opratchet.edit.rewrites.fuse_loops import FuseLoops
 from opratchet.edit.rewrites.hoist_copy import HoistCopy
 from opratchet.edit.rewrites.hoist_expression import HoistExpression
 from opratchet.edit.rewrites.inline_buffer import InlineBuffer
+from opratchet.edit.rewrites.inline_math import InlineMath
 from opratchet.edit.rewrites.interchange import Interchange
 from opratchet.edit.rewrites.lanes import Lanes
 from opratchet.edit.rewrites.local_accumulator import LocalAccumulator
@@ -58,6 +59,7 @@ STRATEGIES: dict[str, Strategy] = {
         HoistCopy(),
         CommonExpression(),
         FastMath(),
+        InlineMath(),
         ExpandGemm(),
         Interchange(),
         LoopKind(),

@@ -117,7 +117,8 @@ def _deliver(results: list[Any], specs: list[dict[str, Any]], memory: mmap.mmap)
 def _view(memory: mmap.mmap, spec: dict[str, Any]) -> Array:
     count = math.prod(spec["shape"])
     flat: Array = np.frombuffer(memory, np.dtype(spec["dtype"]), count, spec["offset"])
-    return flat.reshape(spec["shape"])
+    shaped: Array = flat.reshape(spec["shape"])
+    return shaped
 
 
 ROLES: dict[str, Callable[[Channel, dict[str, Any]], None]] = {

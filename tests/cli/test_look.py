@@ -1,0 +1,124 @@
+"""The commands that run nothing of the operator, and what bad input gives: one clear error, exit 2, nothing written."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import ROOT, Command, environment
+
+
+def tree(folder: Path) -> set[str]:
+    """All files below a folder."""
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def test_check_says_what_is_understood_and_from_where(opratchet: Command) -> None:
+    done = opratchet("check", ROOT / "examples" / "activation" / "softmax")
+    assert done.returncode == 0
+    assert "golden_softmax" in done.stdout
+    assert "opratchet.toml:" in done.stdout
+    assert "convention" in done.stdout
+    assert "DESIGN.md:" in done.stdout
+
+
+def test_check_as_json_is_one_object(opratchet: Command, small: Path) -> None:
+    data = json.loads(opratchet("check", small, "--json").stdout)
+    assert data["kernel"] == "rmsnorm"
+    assert [w["id"] for w in data["workloads"]] == ["64x512", "5x100"]
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "expected"),
+    [
+        (("backend = ", "bakend = "), [], ["opratchet.toml:2", "bakend", "backend"]),
+        (('"tilelang-c"', '"tilelang-x"'), [], ["tilelang-x", "tilelang-c"]),
+        (('id = "5x100"', 'id = "64x512"'), [], ["opratchet.toml:", "64x512"]),
+        (("N = 100", "Z = 100"), [], ["opratchet.toml:", "Z"]),
+        (("", ""), ["--flow", "nothing"], ["nothing", "tilelang"]),
+        (("", ""), ["--target-us", "fast"], ["--target-us", "valid number"]),
+        (("", ""), ["--target-us", "nan"], ["target"]),
+        (("", ""), ["--lang", "fr"], ["fr", "zh"]),
+    ],
+)
+def test_bad_input_is_one_error_that_says_where_and_what_to_do(
+    opratchet: Command, small: Path, change: tuple[str, str], arguments: list[str], expected: list[str]
+) -> None:
+    manifest = small / "opratchet.toml"
+    manifest.write_text(manifest.read_text().replace(*change, 1))
+    before = tree(small)
+    done = opratchet("tune", small, *arguments)
+    assert done.returncode == 2
+    for text in expected:
+        assert text in done.stderr
+    assert "Traceback" not in done.stderr
+    assert tree(small) == before
+
+
+@pytest.mark.parametrize("command", ["tune", "check", "measure", "diagnose"])
+def test_a_missing_file_is_named(opratchet: Command, tmp_path: Path, command: str) -> None:
+    done = opratchet(command, tmp_path / "no such")
+    assert done.returncode == 2
+    assert "no such" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["status", "resume", "stop", "report"])
+def test_without_a_run_the_commands_say_so(opratchet: Command, small: Path, command: str) -> None:
+    done = opratchet(command, small)
+    assert done.returncode == 2
+    assert "tune" in done.stderr
+
+
+def test_a_syntax_error_is_given_with_its_line(opratchet: Command, small: Path) -> None:
+    source = small / "rmsnorm.py"
+    source.write_text(source.read_text() + "\ndef broken(:\n")
+    done = opratchet("tune", small)
+    assert done.returncode == 2
+    assert f"rmsnorm.py:{len(source.read_text().splitlines())}" in done.stderr
+
+
+def test_doctor_lists_every_backend(opratchet: Command) -> None:
+    done = opratchet("doctor", "--json")
+    assert json.loads(done.stdout)["tilelang-c"]["metric_kind"] == "measured"
+    assert "tilelang-c" in opratchet("doctor").stdout
+
+
+def test_doctor_names_what_is_missing_and_how_to_install_it(opratchet: Command) -> None:
+    done = opratchet("doctor", CXX="no-such-compiler")
+    assert "MISSING: apt-get install g++" in done.stdout
+
+
+def test_a_missing_compiler_stops_a_run_before_it_begins(opratchet: Command, small: Path) -> None:
+    done = opratchet("tune", small, CXX="no-such-compiler")
+    assert done.returncode == 6
+    assert "g++" in done.stderr
+    assert not (small / "perf_opt").exists()
+
+
+def test_the_core_needs_no_dsl() -> None:
+    code = (
+        "import sys\n"
+        "for name in ('torch', 'tilelang', 'tvm', 'pypto'): sys.modules[name] = None\n"
+        "import opratchet.engine, opratchet.session, opratchet.cli.inspect, opratchet.cli.tune\n"
+        "from opratchet.backend.registry import BACKENDS, get_backend\n"
+        "print(all(get_backend(name).requirements() for name in BACKENDS))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=False
+    )
+    assert done.stdout.strip() == "True", done.stderr
+
+
+def test_the_command_line_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, opratchet.cli.main\n"
+        "print([n for n in ('numpy', 'pydantic', 'libcst', 'torch', 'rich.live') if n in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=False
+    )
+    assert done.stdout.strip() == "[]"
