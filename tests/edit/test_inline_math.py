@@ -228,6 +228,7 @@ def test_the_examples_match_their_golden(name: str, shape: dict[str, int], tmp_p
 
 CHAINS: list[tuple[str, tuple[tuple[Strategy, str], ...]]] = [
     ("gelu", ((DropCopyIn(), ""), (DropCopyOut(), ""), (InlineMath(), ""))),
+    ("gelu", ((InlineMath(), ""), (DropCopyIn(), ""), (DropCopyOut(), ""))),
     ("softmax", ((Lanes(), "row_max:16"), (InlineMath(), ""), (Lanes(), "row_sum:8"))),
 ]
 
@@ -254,4 +255,18 @@ T.copy(s, Y[0, 0])
 """)
     reduced = KernelSource(edit(ReduceInline(), source, "y:8").text, "op")
     _, came = changed(reduced, inlined(reduced).text)
+    assert "lanes[lane] += inline_exp(X[i, j * 8 + lane])" in came
+
+
+def test_a_call_that_was_replaced_is_no_obstacle_to_other_rewrites() -> None:
+    source = kernel("""
+y = T.alloc_local((block_M, N), dtype)
+s = T.alloc_local((block_M,), dtype)
+for i, j in T.grid(block_M, N):
+    y[i, j] = T.exp(X[i, j])
+T.reduce_sum(y, s, dim=1)
+T.copy(s, Y[0, 0])
+""")
+    made = KernelSource(edit(InlineMath(), source).text, "op")
+    _, came = changed(made, edit(ReduceInline(), made, "y:8").text)
     assert "lanes[lane] += inline_exp(X[i, j * 8 + lane])" in came

@@ -33,15 +33,20 @@ View = TypeVar("View")
 ALLOCATORS = {"alloc_local": "local", "alloc_shared": "shared", "alloc_fragment": "fragment"}
 NESTS = ("grid", "Parallel")
 LOOPS = (*NESTS, "serial", "vectorized", "unroll", "Pipelined", "range")
+# Macros that `inline-math` puts in the place of a function: pure, costly, and of the same value.
+INLINED = {f"inline_{name}": name for name in ("exp", "exp2", "erf", "tanh", "sigmoid")}
 
 
 def primitive(node: cst.CSTNode) -> str:
-    """Name of the TileLang function a call calls: `copy` for `T.copy(...)`; `""` for any other node."""
+    """Name of the TileLang function a call calls: `copy` for `T.copy(...)`; `""` for any other node.
+
+    A macro that stands for one counts as that one: `exp` for `inline_exp(...)`.
+    """
     name = dotted(node.func) if isinstance(node, cst.Call) else ""
     for module in ("T.", "tilelang.language."):
         if name.startswith(module):
             return name[len(module) :]
-    return ""
+    return INLINED.get(name, "")
 
 
 @dataclass(frozen=True)
