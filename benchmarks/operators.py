@@ -41,7 +41,7 @@ OPERATORS = (
     "matmul/gemm",
     "attention/attention",
 )
-PAIRS = 40
+PAIRS = 200
 
 
 def tune(place: str, out: Path, rounds: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ fold of the ledger. The loop knows nothing of any DSL, of pages, or of who propo
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -45,6 +45,7 @@ from opratchet.propose.base import Point, Proposer
 
 Listener = Callable[[Line, RunState], None]
 BUILDERS = 2
+LEVEL = 0.97
 
 
 @dataclass
@@ -295,7 +296,7 @@ def finish(run: Run, current: Round) -> None:
     if any(t.is_open and t.number not in run.state.passed for t in current.trials):
         close_unfinished(run, current)
     passed = {t.number: run.state.passed[t.number] for t in current.trials if t.is_open}
-    best = max(passed, key=lambda n: passed[n].ratio.value, default=None)  # type: ignore[union-attr]
+    best = best_of(passed)
     for number, result in passed.items():
         outcome = Outcome.ADOPTED if number == best else Outcome.NO_GAIN
         reason = "" if number == best else f"faster, but trial {best} of this round is faster still"
@@ -310,6 +311,13 @@ def finish(run: Run, current: Round) -> None:
             round=current.number, adopted=best, shown=shown, version=version, incumbent=incumbent
         )
     )
+
+
+def best_of(passed: Mapping[int, TrialFinished]) -> int | None:
+    """The fastest trial; of those that are as fast within `LEVEL`, the one that was proposed first."""
+    gains = {number: result.ratio.value for number, result in passed.items() if result.ratio}
+    best = max(gains.values(), default=0.0)
+    return next((number for number in sorted(gains) if gains[number] >= best * LEVEL), None)
 
 
 def close_unfinished(run: Run, current: Round) -> None:

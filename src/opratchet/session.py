@@ -34,7 +34,7 @@ from opratchet.operator.model import Operator
 from opratchet.profile.machine import read_machine
 from opratchet.propose.catalogue import Catalogue
 
-BASELINE_PAIRS = 40
+BASELINE_PAIRS = 150
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,11 @@ def test_check_as_json_is_one_object(opratchet: Command, small: Path) -> None:
     ],
 )
 def test_bad_input_is_one_error_that_says_where_and_what_to_do(
-    opratchet: Command, small: Path, change: tuple[str, str], arguments: list[str], expected: list[str]
+    opratchet: Command,
+    small: Path,
+    change: tuple[str, str],
+    arguments: list[str],
+    expected: list[str],
 ) -> None:
     manifest = small / "opratchet.toml"
     manifest.write_text(manifest.read_text().replace(*change, 1))

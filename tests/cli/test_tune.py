@@ -18,14 +18,37 @@ from tests.cli.conftest import Command, environment
 
 pytestmark = pytest.mark.tilelang
 
-KEYS = (
-    "verdict stop_reason metric_kind baseline_us final_us speedup speedup_ci rounds experiments outcomes "
-    "by_workload output ledger seconds"
-).split()
-STAGE_KEYS = (
-    "stage project operator output verdict iterations baseline_latency final_latency improvement stop_reason "
-    "skills_consulted summary issues"
-).split()
+KEYS = [
+    "verdict",
+    "stop_reason",
+    "metric_kind",
+    "baseline_us",
+    "final_us",
+    "speedup",
+    "speedup_ci",
+    "rounds",
+    "experiments",
+    "outcomes",
+    "by_workload",
+    "output",
+    "ledger",
+    "seconds",
+]
+STAGE_KEYS = [
+    "stage",
+    "project",
+    "operator",
+    "output",
+    "verdict",
+    "iterations",
+    "baseline_latency",
+    "final_latency",
+    "improvement",
+    "stop_reason",
+    "skills_consulted",
+    "summary",
+    "issues",
+]
 
 
 def background(*arguments: object) -> subprocess.Popen[str]:

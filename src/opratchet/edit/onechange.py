@@ -73,26 +73,26 @@ def check_edit(
         ChangeRefusedError: the candidate is not valid Python, lacks the factory, changes anything outside the kernel, or
             changes nothing.
     """
-    require_kernel_only(before, after, kernel, golden)
-    return describe_change(KernelSource(before, kernel), KernelSource(after, kernel), target)
+    old, new = KernelSource(before, kernel), KernelSource(after, kernel)
+    require_kernel_only(old, new, golden)
+    return describe_change(old, new, target)
 
 
-def require_kernel_only(before: str, after: str, kernel: str, golden: str) -> None:
+def require_kernel_only(old: KernelSource, new: KernelSource, golden: str) -> None:
     """Refuse a candidate that changes anything but the kernel; enough for an edit that the tool has made itself.
 
     Raises:
         ChangeRefusedError: as for `check_edit`.
     """
-    old, new = KernelSource(before, kernel), KernelSource(after, kernel)
     try:
-        ast.parse(after.removeprefix(BOM))
+        ast.parse(new.text.removeprefix(BOM))
         _ = new.factory
     except (BadInput, SyntaxError, ValueError) as error:
         raise ChangeRefusedError(f"the candidate cannot be read: {error}") from None
     foreign = changed_outside(old, new, golden)
     if foreign:
         raise ChangeRefusedError(foreign)
-    if _tree(before) == _tree(after):
+    if _tree(old.text) == _tree(new.text):
         raise ChangeRefusedError("nothing is changed")
 
 

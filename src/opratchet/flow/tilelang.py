@@ -56,7 +56,7 @@ ROWS = (
         "loop_order",
         {"zh": "循环交换", "en": "loop interchange"},
         {"zh": "最内层访存不连续", "en": "the innermost loop strides through memory"},
-        (0.05, 0.30),
+        (0.00, 0.30),
         in_seed=False,
     ),
     Row(

@@ -1,10 +1,13 @@
 """Gate 6: whether a candidate is faster, from interleaved pairs.
 
 The incumbent and the candidate run side by side and are timed in turns (ABBA), so slow drift and changes of the
-machine's state hit both. Each pair gives one log ratio, `ln(incumbent / candidate)`. The centre and the interval of
+machine's state hit both. Each ABBA, two pairs, gives one log ratio, `ln(incumbent / candidate)`. The centre and the interval of
 these are estimated by the trimmed mean with the Student interval of Yuen: K. K. Yuen, "The two-sample trimmed t for
 unequal population variances", Biometrika 61 (1974) 165-170, in its one-sample form (Tukey and McLaughlin 1963): 20 %
 are cut from each end, which keeps a burst of foreign load from deciding, and the variance is the winsorised one.
+
+A process can be faster or slower by some per cent for all its life, because of where its memory and code happen to
+lie. A close win (`Rule.is_close`) is therefore repeated in a second pair of fresh processes, and has to be won again.
 
 Sampling looks at the data after a growing number of pairs (`LOOKS`) and stops as soon as the answer is clear. Each look
 is one chance to be wrong, and so is each trial of a run: the error allowed to a whole run is divided evenly
@@ -22,8 +25,9 @@ import numpy as np
 
 from opratchet.ledger.words import Ratio
 
-LOOKS = (10, 20, 40, 80, 160)
+LOOKS = (24, 60, 150, 400, 800)
 TRIM = 0.2
+CLOSE = 1.15
 
 
 class Verdict(str, Enum):
@@ -49,10 +53,19 @@ class Rule:
     run_error: float = 0.01
     trials: int = 100
 
+    def is_close(self, ratio: Ratio) -> bool:
+        """Whether a win is small enough to come from the state of one process."""
+        return ratio.low < CLOSE
+
     @property
     def confidence(self) -> float:
         """Two-sided confidence of the interval at each look."""
         return 1.0 - 2.0 * self.run_error / (self.trials * len(LOOKS))
+
+
+def by_turns(log_ratios: Sequence[float]) -> list[float]:
+    """The two pairs of each ABBA averaged; a last single pair is left out."""
+    return [(a + b) / 2 for a, b in zip(log_ratios[::2], log_ratios[1::2], strict=False)]
 
 
 def interval(log_ratios: Sequence[float], confidence: float) -> tuple[float, float, float]:
@@ -77,8 +90,8 @@ def interval(log_ratios: Sequence[float], confidence: float) -> tuple[float, flo
 
 
 def ratio_of(log_ratios: Sequence[float], confidence: float) -> Ratio:
-    """The same as a speed-up factor with its interval."""
-    centre, low, high = interval(log_ratios, confidence)
+    """Speed-up factor with its interval from the log ratios of pairs taken in ABBA order."""
+    centre, low, high = interval(by_turns(log_ratios), confidence)
     return Ratio(
         value=math.exp(centre),
         low=math.exp(low),

@@ -1,8 +1,12 @@
 """Timing two versions against each other: both alive in their own processes, in turns, on one CPU.
 
+What disturbs a timing on a shared machine comes in bursts of milliseconds, so the two sides take turns faster than
+that: a batch is short, and both sides of a pair see the same burst. The order is ABBA: whatever grows steadily over time
+hits both sides alike. Both run the same number of calls a batch, and a batch of several begins with one that does not
+count, because it finds the caches as the other side left them.
+
 Before anything counts, each side is warmed until it is steady: batches are run until the last three lie within a few
-per cent of each other, and the first call is never among them. The batch is then sized so that the clock and the call
-itself are a small part of it. Pairs are taken in ABBA order: whatever grows steadily over time hits both sides alike.
+per cent of each other. The first call is never among them.
 """
 
 from __future__ import annotations
@@ -17,9 +21,10 @@ from pathlib import Path
 from opratchet.lab.bench import Rig
 from opratchet.operator.model import Workload
 
-BATCH_NS = 4_000_000
+BATCH_NS = 1_000_000
+MOST_CALLS = 1 << 16
 STEADY = 0.04
-WARM_BATCHES = 12
+WARM_BATCHES = 20
 
 
 @dataclass(frozen=True)
@@ -45,16 +50,26 @@ class Pair:
 
 
 class Timer:
-    """Times one workload on one rig in batches of a fixed size, warmed up on construction."""
+    """Times one workload on one rig, `count` calls a batch; both sides of a comparison get the same count."""
 
     def __init__(self, rig: Rig, workload: Workload) -> None:
         self._rig = rig
         self._workload = workload
-        rig.batch(workload, 1)
-        self.count = _batch_size(rig, workload)
-        self._warm_up()
+        self.count = 1
+        self.sample()
 
-    def _warm_up(self) -> None:
+    def size(self) -> int:
+        """Calls that last about `BATCH_NS`; found by growing, as one call may be below the clock's resolution."""
+        self.count = 1
+        while True:
+            self.sample()
+            taken = self.sample()
+            if taken.worker_ns >= BATCH_NS // 4 or self.count >= MOST_CALLS:
+                return max(1, round(BATCH_NS / max(taken.ns, 1.0)))
+            self.count *= 4
+
+    def warm_up(self) -> None:
+        """Run batches until they are steady."""
         recent: list[float] = []
         for _ in range(WARM_BATCHES):
             recent = [*recent[-2:], self.sample().ns]
@@ -62,23 +77,18 @@ class Timer:
                 return
 
     def sample(self) -> Sample:
-        """Time one batch."""
+        """Time one batch; in front of several calls goes one that does not count."""
+        if self.count > 1:
+            self._rig.batch(self._workload, 1)
         worker_ns, supervisor_ns = self._rig.batch(self._workload, self.count)
         return Sample(self.count, worker_ns, supervisor_ns)
 
 
-def _batch_size(rig: Rig, workload: Workload) -> int:
-    """Calls a batch, so that a batch lasts about `BATCH_NS`; found by doubling, as one call may be below the clock."""
-    count = 1
-    while True:
-        worker_ns, _ = rig.batch(workload, count)
-        if worker_ns >= BATCH_NS // 4 or count >= 1 << 16:
-            return max(1, round(count * BATCH_NS / max(worker_ns, 1)))
-        count *= 4
-
-
 def pairs(incumbent: Timer, candidate: Timer) -> Iterator[Pair]:
-    """Pairs without end, in ABBA order."""
+    """Pairs without end, in ABBA order, after both sides were sized and warmed."""
+    incumbent.count = candidate.count = max(incumbent.size(), candidate.size())
+    incumbent.warm_up()
+    candidate.warm_up()
     while True:
         first = incumbent.sample()
         yield Pair(first, candidate.sample())

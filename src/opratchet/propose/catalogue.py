@@ -6,7 +6,8 @@ Each row of the flow's table gets an expected gain:
   low end: without a promise nothing speaks for it);
 - raised where the diagnosis says that a bottleneck is one the row's strategies ease;
 - replaced by the measured gain of an edit that was found credibly faster earlier, but lost to a better one of its round;
-- lowered for each round in which the row gained nothing since its last adoption.
+- lowered for each round in which the row gained nothing since its last adoption, and nearly nothing when all that is
+  left of the row was tried on an earlier incumbent without gain.
 
 The row with the highest expectation is the next point; on a tie the table's order decides. Its edits are tried best
 guess first, at most `trials_per_round` of them; what is left waits for a later round.
@@ -102,7 +103,8 @@ class Catalogue(Proposer):
                 used.append(strategy)
                 edits += fresh
         known = known_gains(state)
-        edits.sort(key=lambda edit: -max(known.get(edit.id, 0.0) + 1.0, edit.prior))
+        stale = _disappointed(state)
+        edits.sort(key=lambda e: (e.id in stale, -max(known.get(e.id, 0.0) + 1.0, e.prior)))
         expected, reason = self._expect(state, row, used, edits, known)
         return _Offer(row, edits, expected, reason, self._documents(situation, used))
 
@@ -115,10 +117,11 @@ class Catalogue(Proposer):
         known: Mapping[str, float],
     ) -> tuple[float, str]:
         measured = max((known[edit.id] for edit in edits if edit.id in known), default=0.0)
-        if measured > 0:
+        if measured > FAINT:
             return measured, f"an edit of this row measured {1 + measured:.2f}x and waited its turn"
-        promise = max((edit.prior - 1.0 for edit in edits), default=0.0)
-        unpromised = row.expected if row.in_seed else max(row.gain[0], FAINT)
+        new = [edit for edit in edits if edit.id not in _disappointed(state)]
+        promise = max((edit.prior - 1.0 for edit in new), default=0.0)
+        unpromised = row.expected if row.in_seed and new else max(row.gain[0], FAINT)
         eased, why = _easing(state, used)
         barren = _barren_rounds(state, row.id)
         expected = max(unpromised, promise) * (1 + EASING * eased) * DISAPPOINTMENT**barren
@@ -148,13 +151,28 @@ def _new_sources(state: RunState, edits: Iterable[Edit]) -> Iterator[Edit]:
 
 
 def known_gains(state: RunState) -> dict[str, float]:
-    """Gains of edits that were credibly faster than their incumbent and were not adopted, by edit id."""
+    """Gains of edits that were credibly faster than their incumbent and were not adopted, by edit id.
+
+    An edit that lost to another variant of the same strategy keeps only what it promises beyond that one.
+    """
+    gains: dict[str, float] = {}
+    for trial in state.trials.values():
+        if trial.ratio is None or trial.ratio.low <= 1.0:
+            continue
+        winner = state.rounds[trial.round].adopted
+        if winner is not None and winner.ratio is not None and winner.strategy == trial.strategy:
+            gains[trial.edit] = trial.ratio.value / winner.ratio.value - 1.0
+        else:
+            gains[trial.edit] = trial.ratio.value - 1.0
     adopted = {trial.edit for trial in state.lineage}
-    return {
-        trial.edit: trial.ratio.value - 1.0
-        for trial in state.trials.values()
-        if trial.ratio is not None and trial.ratio.low > 1.0 and trial.edit not in adopted
-    }
+    return {edit: gain for edit, gain in gains.items() if edit not in adopted}
+
+
+def _disappointed(state: RunState) -> set[str]:
+    """Edits whose latest trial, on an earlier incumbent, gained nothing or failed."""
+    latest = {trial.edit: trial for trial in state.trials.values() if not trial.is_open}
+    gained = known_gains(state)
+    return {edit for edit, trial in latest.items() if gained.get(edit, 0.0) < FAINT}
 
 
 def _easing(state: RunState, used: Sequence[Strategy]) -> tuple[float, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 from opratchet.edit.knobs import Knob, KnobKind, Value, find_knobs
@@ -10,6 +11,7 @@ from opratchet.edit.knobs.tables import FAST_MATH, OPTIMISATION
 from opratchet.edit.model import Edit, NotApplicable, Situation, Strategy
 from opratchet.edit.strategies.moves import move, moves
 
+_UNROLLING = 1.08
 _FROM_NOTHING = 10.0  # `-O3` against no optimisation at all was seen to give 2 to 57 times
 
 
@@ -37,9 +39,15 @@ class CompileFlags(Strategy):
             first = level.alternatives[0] or level.alternatives[1]
             return [move(self.id, situation.source, level, first, _title, _FROM_NOTHING)]
         optimised = [_optimised(knob) for knob in knobs]
-        return moves(self.id, situation.source, optimised, _title) or NotApplicable(
+        found = [_hopeful(edit) for edit in moves(self.id, situation.source, optimised, _title)]
+        return sorted(found, key=lambda edit: -edit.prior) or NotApplicable(
             "no other value of the compile flags is legal here"
         )
+
+
+def _hopeful(edit: Edit) -> Edit:
+    """Unrolling helps the short inner loops that other rewrites leave."""
+    return replace(edit, prior=_UNROLLING) if edit.key.endswith("=-funroll-loops") else edit
 
 
 def _optimised(knob: Knob) -> Knob:

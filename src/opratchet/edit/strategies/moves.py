@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import zip_longest
 
 from opratchet.edit.knobs import Knob, Value
@@ -38,7 +39,7 @@ def move(
 ) -> Edit:
     """The edit that turns one knob to one value."""
     text = (title or plain)(knob, value)
-    return Edit(strategy, f"{knob.name}={value}", text, knob.turned(source, value), prior)
+    return Edit(strategy, f"{knob.name}={value}", text, partial(knob.turned, source, value), prior)
 
 
 def plain(knob: Knob, value: Value) -> str:
