@@ -122,11 +122,11 @@ def _run_started(event: RunStarted, _state: RunState) -> list[str]:
 
 
 def _gate_passed(event: GatePassed, state: RunState) -> list[str]:
-    worst = max(event.accuracy, key=lambda record: record.max_rel, default=None)
+    worst = max(event.accuracy, key=lambda record: record.max_abs, default=None)
     workloads = len({record.workload for record in event.accuracy})
-    error = (
-        f", worst relative error {worst.max_rel:.1e} (allowed {worst.rtol:.0e})" if worst else ""
-    )
+    error = ""
+    if worst is not None:
+        error = f", largest absolute error {worst.max_abs:.1e} (allowed {worst.atol:.0e} + {worst.rtol:.0e} relative)"
     return [f"gate      accuracy pass   {workloads} workloads{error}"]
 
 

@@ -9,6 +9,7 @@ Sources are kept beside it by their own hash in `objects/`.
 from __future__ import annotations
 
 import fcntl
+import gc
 import hashlib
 import os
 from collections.abc import Iterator
@@ -61,13 +62,24 @@ def read_lines(path: Path) -> list[Line]:
             fix="Give the folder that a run left behind (perf_opt).",
         ) from None
     complete, _torn = split_torn(data)
-    return list(_checked(complete, path))
+    return _all_checked(complete, path)
 
 
 def split_torn(data: bytes) -> tuple[bytes, bytes]:
     """The complete lines, and what follows the last newline (empty unless a write was cut short)."""
     end = data.rfind(b"\n") + 1
     return data[:end], data[end:]
+
+
+def _all_checked(data: bytes, path: Path) -> list[Line]:
+    """All lines at once. The collector rests: it would walk all of them again and again, and none is garbage."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return list(_checked(data, path))
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _checked(data: bytes, path: Path) -> Iterator[Line]:
@@ -142,7 +154,7 @@ class Ledger:
 
     def _open_existing(self) -> list[Line]:
         complete, torn = split_torn(self.path.read_bytes())
-        lines = list(_checked(complete, self.path))
+        lines = _all_checked(complete, self.path)
         if torn:
             os.truncate(self.path, len(complete))
             self._sync()

@@ -70,7 +70,7 @@ def _head(state: RunState, lang: Lang) -> Mapping[str, Any]:
         "base": figures.average(state, state.baseline),
         "baseline": state.baseline,
         "gate": state.gate or [],
-        "worst": max((a.max_rel for a in state.gate or []), default=None),
+        "worst": max((a.max_abs for a in state.gate or []), default=None),
     }
 
 
