@@ -1,6 +1,6 @@
 """How a long ledger loads: 10,000 trials written by the real store, then read, checked against the chain and folded.
 
-    python benchmarks/ledger.py
+python benchmarks/ledger.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How long `import opratchet` and `opratchet --help` take on a warm disk: the median of 15, next to an empty Python.
 
-    python benchmarks/startup.py
+python benchmarks/startup.py
 """
 
 from __future__ import annotations

@@ -167,8 +167,15 @@ def one_round(run: Run) -> Stopped | None:
         current = begin(run, point)
     enter_planned(run, current)
     explore(run, current)
-    finish(run, current)
+    if not is_cut_short(run, current):
+        finish(run, current)
     return None
+
+
+def is_cut_short(run: Run, current: Round) -> bool:
+    """Whether the user stopped before anything was gained: then the round stays open, and `resume` goes on with it."""
+    passed = run.state.passed
+    return not passed and any(trial.is_open for trial in current.trials)
 
 
 def renew_diagnosis(run: Run) -> None:

@@ -359,7 +359,7 @@ def take_trial(
     return TrialFinished(
         trial=number,
         outcome=_OUTCOMES[result.verdict],
-        reason=_REASONS.get(result.verdict, ""),
+        reason=why_not(result),
         ratio=result.ratio,
         ratios=result.ratios,
         latency=result.candidate,
@@ -368,7 +368,15 @@ def take_trial(
     )
 
 
+def why_not(result: Comparison) -> str:
+    """Why a timed candidate is not faster, in a few words; empty when it is."""
+    slower = [name for name, ratio in result.ratios.items() if ratio.high < 1.0]
+    if result.verdict is Verdict.SLOWER and result.ratio.high >= 1.0:
+        return f"slower on {', '.join(slower)}: {result.ratios[slower[0]].value:.2f}x"
+    return _REASONS.get(result.verdict, "")
+
+
 _REASONS = {
     Verdict.TIE: "any gain is below the minimum effect",
-    Verdict.INCONCLUSIVE: "not told apart from the incumbent",
+    Verdict.INCONCLUSIVE: "not clearly beyond the minimum effect",
 }

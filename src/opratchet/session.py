@@ -6,6 +6,7 @@ be timed. Only then the ledger is created, with these three facts as its first l
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -27,8 +28,8 @@ from opratchet.judge.decision import Rule
 from opratchet.lab.bench import Build, Lab
 from opratchet.lab.supervisor import WorkerFailed
 from opratchet.ledger.events import BaselineMeasured, Event, GatePassed, RunResumed, RunStarted
-from opratchet.ledger.state import fold
-from opratchet.ledger.store import LEDGER, Ledger
+from opratchet.ledger.state import RunState, fold
+from opratchet.ledger.store import LEDGER, Ledger, holder
 from opratchet.ledger.words import Accuracy
 from opratchet.operator.model import Operator
 from opratchet.profile.machine import read_machine
@@ -165,20 +166,34 @@ def situation_of(lab: Lab, source: KernelSource) -> Situation:
     return Situation(source, lab.backend.target(), shapes, operator.knobs)
 
 
-def begin(lab: Lab, folder: Path, options: Options, clock: Clock, tell: Progress) -> Ledger:
+def begin(
+    lab: Lab, folder: Path, options: Options, clock: Clock, tell: Progress, *, fresh: bool = False
+) -> Ledger:
     """A new run: gate, baseline, then the ledger with these as its first lines.
 
+    Args:
+        lab: The lab.
+        folder: Where the run is to leave its files.
+        options: What the user chose.
+        clock: Where time is booked.
+        tell: Told what is being done.
+        fresh: Whether an earlier run's folder is moved out of the way, once the operator has proven itself.
+
     Raises:
-        BadInput: the operator does not build.
+        BadInput: the folder cannot be used, or the operator does not build.
         GateRefused: it is not accurate.
         BaselineFailed: it cannot be timed.
-        LedgerError: a run is recorded in the folder already.
+        LedgerError: a run is recorded in the folder already, or is running there.
     """
-    require_empty(folder)
+    require_usable(folder, lab.operator)
+    require_free(folder, fresh=fresh)
     tell("building the operator as given")
     build, accuracy = open_gate(lab, clock)
     tell("measuring the baseline")
     baseline = measure_baseline(lab, build, options.rule, clock)
+    if fresh:
+        moved = set_aside(folder)
+        tell(f"the earlier run is kept as {moved}" if moved else "there was no earlier run")
     ledger = Ledger(folder, create=True)
     first: list[Event] = [header(lab, options), GatePassed(accuracy=accuracy), baseline]
     ledger.keep(lab.operator.text)
@@ -187,13 +202,43 @@ def begin(lab: Lab, folder: Path, options: Options, clock: Clock, tell: Progress
     return ledger
 
 
-def require_empty(folder: Path) -> None:
-    """Refuse a folder that holds a run already.
+def require_usable(folder: Path, operator: Operator) -> None:
+    """Refuse a folder in which a run would touch anything of the user's.
 
     Raises:
-        LedgerError: it does.
+        BadInput: it is the operator's own folder or above it, it is no folder, it cannot be written, or it holds files that
+            no run has left.
     """
-    if (folder / LEDGER).exists():
+    place, source = folder.resolve(), operator.source.resolve()
+    existing = next(parent for parent in (place, *place.parents) if parent.exists())
+    what = ""
+    if source.is_relative_to(place):
+        what = "the operator itself lies in this folder"
+    elif not existing.is_dir():
+        what = f"{existing} is a file"
+    elif not os.access(existing, os.W_OK | os.X_OK):
+        what = f"{existing} cannot be written to"
+    elif place.exists() and any(place.iterdir()) and not (place / LEDGER).exists():
+        what = "this folder holds files that no run has left"
+    if what:
+        fix = "Name another folder with --out; the default is perf_opt beside the source."
+        raise BadInput(what, where=str(folder), fix=fix)
+
+
+def require_free(folder: Path, *, fresh: bool) -> None:
+    """Refuse a folder in which a run is recorded (unless it is to be moved aside) or running.
+
+    Raises:
+        LedgerError: it is.
+    """
+    owner = holder(folder)
+    if owner is not None:
+        raise LedgerError(
+            f"another run (process {owner}) is writing here",
+            where=str(folder),
+            fix="Wait for it, end it with `stop`, or name another folder with --out.",
+        )
+    if not fresh and (folder / LEDGER).exists() and (folder / LEDGER).stat().st_size:
         raise LedgerError(
             "a run is recorded here already",
             where=str(folder),
@@ -250,6 +295,7 @@ def reopen(folder: Path, operator: Operator) -> tuple[Ledger, Options]:
     ledger = Ledger(folder, create=False)
     try:
         state = fold(ledger.lines)
+        require_begun(state, folder)
         options = Options.from_record(state.run.options)
         require_same_source(state, sha256(operator.text), str(operator.source))
     except OpratchetError:
@@ -257,3 +303,17 @@ def reopen(folder: Path, operator: Operator) -> tuple[Ledger, Options]:
         raise
     ledger.append(RunResumed(tool_version=__version__))
     return ledger, options
+
+
+def require_begun(state: RunState, folder: Path) -> None:
+    """A run that died before its baseline was on record has nothing to go on with.
+
+    Raises:
+        LedgerError: it did.
+    """
+    if state.header is None or not state.baseline:
+        raise LedgerError(
+            "the run recorded here ended before its baseline was measured",
+            where=str(folder),
+            fix="Start it anew with `tune --fresh`.",
+        )

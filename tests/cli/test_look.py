@@ -126,3 +126,35 @@ def test_the_command_line_loads_nothing_heavy() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=False
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("place", [".", "..", "rmsnorm.py", "rmsnorm.py/x", "mine"])
+@pytest.mark.parametrize("fresh", [[], ["--fresh"]])
+def test_a_run_never_touches_what_is_the_users(
+    opratchet: Command, small: Path, place: str, fresh: list[str]
+) -> None:
+    (small / "mine").mkdir()
+    (small / "mine" / "rmsnorm.py").write_text("mine")
+    before = {path: path.read_bytes() for path in small.rglob("*") if path.is_file()}
+    done = opratchet("tune", small, "--out", small / place, *fresh)
+    assert done.returncode == 2
+    assert "--out" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert {path: path.read_bytes() for path in small.rglob("*") if path.is_file()} == before
+
+
+def test_an_empty_ledger_is_no_run(opratchet: Command, small: Path) -> None:
+    (small / "perf_opt").mkdir()
+    (small / "perf_opt" / "ledger.jsonl").touch()
+    done = opratchet("resume", small)
+    assert done.returncode == 2
+    assert "tune" in done.stderr
+
+
+def test_a_workload_that_is_too_large_is_named(opratchet: Command, small: Path) -> None:
+    manifest = small / "opratchet.toml"
+    manifest.write_text(manifest.read_text().replace("M = 64, N = 512", "M = 40000000, N = 512"))
+    done = opratchet("measure", small)
+    assert done.returncode == 2
+    assert "64x512" in done.stderr
+    assert "GiB" in done.stderr

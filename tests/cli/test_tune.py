@@ -227,7 +227,7 @@ def test_measure_and_diagnose_write_nothing(opratchet: Command, small: Path) -> 
     assert {path.name for path in small.iterdir()} == before
 
 
-@pytest.mark.parametrize("changes", [{"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}])
+@pytest.mark.parametrize("changes", [{"LC_ALL": "C", "PYTHONUTF8": "0"}])
 def test_any_locale_will_do(opratchet: Command, small: Path, changes: dict[str, str]) -> None:
     done = opratchet("tune", small, "--max-rounds", 1, **changes)
     assert done.returncode == 0, done.stderr

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +10,7 @@ from opratchet.errors import LedgerError
 from opratchet.ledger.events import Noted, RoundFinished, RunResumed, StrategySkipped
 from opratchet.ledger.state import fold
 from opratchet.ledger.words import Outcome, StopReason
-from tests.builders import Story, full_story, long_story, sha
+from tests.builders import Story, full_story, sha
 
 FAILED = [o.value for o in Outcome if not o.is_judged and o is not Outcome.PRUNED]
 OUTCOMES = st.sampled_from([o.value for o in Outcome])
@@ -230,11 +228,3 @@ def test_a_contradiction_is_an_error_that_names_its_line(spoil) -> None:  # type
 def test_a_ledger_without_a_run_has_no_header() -> None:
     with pytest.raises(LedgerError, match="holds no run"):
         _ = fold([]).run
-
-
-def test_ten_thousand_trials_fold_fast() -> None:
-    lines = long_story()
-    begin = time.process_time()
-    state = fold(lines)
-    assert time.process_time() - begin < 0.5
-    assert len(state.trials) == 10_000

@@ -64,7 +64,7 @@ class TileLangC(Backend):
         extra = 'pip install "opratchet[tilelang]"'
         return [
             Requirement("g++", shutil.which(_compiler()) or "", "apt-get install g++"),
-            Requirement("tilelang 0.1.15", _version("tilelang"), extra),
+            Requirement("tilelang", _version("tilelang"), extra),
             Requirement("torch", _version("torch"), extra),
         ]
 

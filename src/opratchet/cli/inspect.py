@@ -21,7 +21,7 @@ from opratchet.errors import BadInput
 from opratchet.judge.decision import Rule
 from opratchet.lab.bench import Lab
 from opratchet.ledger.state import RunState, apply, fold
-from opratchet.ledger.store import LEDGER, read_lines
+from opratchet.ledger.store import LEDGER, holder, read_lines
 from opratchet.operator.model import Operator
 from opratchet.report.summary import summary
 from opratchet.report.views import rebuild
@@ -65,7 +65,7 @@ def measure_operator(operator: Operator, *, as_json: bool) -> None:
         )
     if baseline.noise is not None:
         text = ratio_text(baseline.noise).replace("[", "\\[")
-        console.print(f"noise     against itself {text}", highlight=False)
+        console.print(f"noise     against itself {text}", highlight=False, soft_wrap=True)
 
 
 def diagnose_operator(operator: Operator, *, as_json: bool) -> None:
@@ -98,7 +98,7 @@ def diagnose_operator(operator: Operator, *, as_json: bool) -> None:
 def show_status(folder: Path, *, as_json: bool) -> None:
     """A run as its ledger tells it, and whether it is running now."""
     state = fold(read_lines(folder / LEDGER))
-    running = running_process(folder)
+    running = holder(folder)
     if as_json:
         print_json({**summary(state, folder), "running": running is not None, "process": running})
         return
@@ -112,29 +112,13 @@ def show_status(folder: Path, *, as_json: bool) -> None:
     console.print(f"{where}: {len(state.finished_rounds)} rounds, {state.experiments} experiments")
 
 
-def running_process(folder: Path) -> int | None:
-    """Process id of the run that writes in this folder now, or None."""
-    import fcntl
-
-    try:
-        pid = int((folder / "run.pid").read_text())
-    except (OSError, ValueError):
-        return None
-    with (folder / LEDGER).open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return pid
-    return None
-
-
 def stop_run(folder: Path) -> None:
     """Send a running run what Ctrl-C would.
 
     Raises:
         BadInput: no run is running there.
     """
-    pid = running_process(folder)
+    pid = holder(folder)
     if pid is None:
         raise BadInput(
             "no run is running here", where=str(folder), fix="`status` shows how it ended."
@@ -177,4 +161,6 @@ def doctor(*, as_json: bool) -> None:
         )
         for need in backend.requirements():
             state = need.found or f"MISSING: {need.install}"
-            console.print(f"    {need.what:<18} {state}", highlight=False, markup=False)
+            console.print(
+                f"    {need.what:<18} {state}", highlight=False, markup=False, soft_wrap=True
+            )

@@ -213,6 +213,9 @@ def run() -> None:
         )
     except BrokenPipeError:
         sys.exit(1)
+    except OSError as error:
+        where = error.filename or "the output"
+        _fail(OpratchetError(f"{where} cannot be used: {error.strerror}"))
 
 
 def _speak_utf8() -> None:

@@ -31,6 +31,12 @@ def load_as_recorded(path: Path, out: Path | None) -> tuple[Operator, Path]:
     run = fold(read_lines(folder / LEDGER)).run
     if folder.resolve() == path.resolve():
         path = folder.resolve().parent
+        if not (path / run.source).is_file():
+            raise BadInput(
+                f"the operator ({run.source}) does not lie beside this folder",
+                where=str(folder),
+                fix=f"Name both: opratchet resume OPERATOR --out {folder}",
+            )
     operator = load(path, Overrides(backend=run.backend, flow=run.flow))
     return replace(operator, target=run.target), folder
 

@@ -33,14 +33,11 @@ def run_new(
 ) -> int:
     """Start a run; gives the exit code."""
     console = Console(stderr=as_json)
-    if fresh:
-        moved = session.set_aside(folder)
-        if moved is not None:
-            console.print(f"the earlier run was kept as {moved}", style="dim")
-    session.require_empty(folder)
+    session.require_usable(folder, operator)
+    session.require_free(folder, fresh=fresh)
 
     def open_ledger(lab: Lab, clock: Clock, view: View) -> Ledger:
-        return session.begin(lab, folder, options, clock, view.progress)
+        return session.begin(lab, folder, options, clock, view.progress, fresh=fresh)
 
     return _drive(operator, folder, options, console, open_ledger, as_json)
 

@@ -20,10 +20,11 @@ import numpy as np
 
 from opratchet.backend.base import Artifact, Backend, candidate_file
 from opratchet.backend.registry import get_backend
+from opratchet.errors import BadInput
 from opratchet.lab.limits import Limits
 from opratchet.lab.reference import Reference, split_tensors
 from opratchet.lab.supervisor import Nursery, RunWorker, WorkerFailed
-from opratchet.lab.tensors import Array, SharedTensors, fill
+from opratchet.lab.tensors import Array, SharedTensors, fill, numpy_dtype
 from opratchet.ledger.words import Outcome
 from opratchet.operator.model import Operator, Workload
 
@@ -117,7 +118,8 @@ class Lab:
                 reply = worker.receive(deadline - time.monotonic())
                 if "error" in reply:
                     outcome = Outcome(reply["kind"])
-                    raise WorkerFailed(outcome, reply["error"], worker.output(4 << 10))
+                    reason = f"{workload.id}: {reply['error']}"
+                    raise WorkerFailed(outcome, reason, worker.output(4 << 10))
                 artifacts[workload.id] = Artifact.from_json(reply["artifact"])
         except WorkerFailed:
             shutil.rmtree(folder, ignore_errors=True)
@@ -150,8 +152,20 @@ class Lab:
         return Rig(self, build)
 
     def bind(self, workload: Workload, artifact: Artifact) -> Bound:
-        """Memory for one workload of one run worker, inputs filled and the golden computed."""
+        """Memory for one workload of one run worker.
+
+        Raises:
+            BadInput: the workload is too large.
+        """
         inputs, _outputs = split_tensors(self.operator, artifact.tensors)
+        needed = sum(spec.size * numpy_dtype(spec.dtype).itemsize for spec in artifact.tensors)
+        if needed > self.limits.tensor_bytes:
+            raise BadInput(
+                f"workload {workload.id} needs {needed / 2**30:.1f} GiB of tensors; "
+                f"the limit is {self.limits.tensor_bytes / 2**30:.1f} GiB",
+                where=str(self.operator.source),
+                fix="Give the workload a smaller shape, or mark it as skipped with a reason.",
+            )
         tensors = SharedTensors(artifact.tensors)
         return Bound(workload, tensors, len(inputs))
 

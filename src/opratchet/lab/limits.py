@@ -15,6 +15,7 @@ class Limits:
         golden_seconds: Wall time for one golden.
         build_bytes: Memory a build worker may take beyond its start.
         run_bytes: Memory a run worker may take beyond its start, tensors included.
+        tensor_bytes: All tensors of one workload together; the supervisor holds several copies of them.
         log_bytes: How much of a worker's output is kept.
     """
 
@@ -22,5 +23,6 @@ class Limits:
     call_seconds: float = 30.0
     golden_seconds: float = 120.0
     build_bytes: int = 8 << 30
-    run_bytes: int = 4 << 30
+    run_bytes: int = 6 << 30
+    tensor_bytes: int = 1 << 30
     log_bytes: int = 64 << 10

@@ -7,7 +7,6 @@ left it. Nothing waits for a worker longer than its time limit.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -247,7 +246,9 @@ class RunWorker:
             self.close()
             raise died(self.process.returncode, self._output()) from None
         if reply.get("ok") is not True:
-            raise WorkerFailed(Outcome.CRASHED, json.dumps(reply.get("error", "refused")))
+            reason = str(reply.get("error", "refused"))
+            memory = any(sign in reason for sign in _MEMORY_SIGNS)
+            raise WorkerFailed(Outcome.OUT_OF_MEMORY if memory else Outcome.CRASHED, reason)
         return reply
 
     def _output(self) -> str:

@@ -202,6 +202,21 @@ class Ledger:
         self.close()
 
 
+def holder(folder: Path) -> int | None:
+    """Process id of the run that writes in this folder now; None when none does."""
+    try:
+        pid = int((folder / "run.pid").read_text())
+        file = (folder / LEDGER).open("rb")
+    except (OSError, ValueError):
+        return None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return pid
+    return None
+
+
 def object_path(folder: Path, digest: str) -> Path:
     """Where the source with this hash lies."""
     return folder / OBJECTS / f"{digest}.py"

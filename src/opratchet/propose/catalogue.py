@@ -184,7 +184,7 @@ def _easing(state: RunState, used: Sequence[Strategy]) -> tuple[float, str]:
     if not found:
         return 0.0, ""
     worst = max(found, key=lambda bottleneck: bottleneck.score)
-    return worst.score, f"{worst.name}: {worst.evidence}"
+    return worst.score, f"eases {worst.name.replace('_', ' ')} ({worst.score:.2f})"
 
 
 def _barren_rounds(state: RunState, row: str) -> int:
