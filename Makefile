@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test bench clean
 
 demo: $(VENV)/.demo
-	$(BIN)/opratchet tune examples/norm/rmsnorm --out build/demo/rmsnorm --lang en --max-rounds 5 --fresh
+	$(BIN)/opratchet tune examples/norm/rmsnorm --out build/demo/rmsnorm --lang en --max-rounds 4 --fresh
 
 test: $(VENV)/.test
 	$(BIN)/ruff check .
