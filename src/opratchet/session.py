@@ -19,7 +19,7 @@ from opratchet import __version__
 from opratchet.edit.model import Situation
 from opratchet.edit.registry import STRATEGIES
 from opratchet.edit.source import KernelSource, sha256
-from opratchet.engine import Clock, Listener, Run, require_same_source
+from opratchet.engine import require_same_source
 from opratchet.errors import BadInput, BaselineFailed, GateRefused, LedgerError, OpratchetError
 from opratchet.flow.model import StopRules
 from opratchet.flow.registry import get_flow
@@ -34,6 +34,7 @@ from opratchet.ledger.words import Accuracy
 from opratchet.operator.model import Operator
 from opratchet.profile.machine import read_machine
 from opratchet.propose.catalogue import Catalogue
+from opratchet.run import Clock, Listener, Run
 
 BASELINE_PAIRS = 150
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from opratchet import session
 from opratchet.edit.model import Edit, Situation
-from opratchet.engine import Clock, Run
 from opratchet.flow.model import StopRules
 from opratchet.lab.bench import Lab
 from opratchet.lab.limits import Limits
@@ -21,6 +20,7 @@ from opratchet.ledger.store import Ledger
 from opratchet.ledger.words import TargetRecord, WorkloadKind
 from opratchet.operator.model import Operator, Tolerance, Workload
 from opratchet.propose.base import Answer, Point, Proposer
+from opratchet.run import Clock, Run
 from tests.fake_backend import NAME
 
 ROOT = Path(__file__).resolve().parents[2]

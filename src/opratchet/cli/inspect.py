@@ -16,7 +16,6 @@ from opratchet import session
 from opratchet.backend.registry import BACKENDS, get_backend
 from opratchet.cli.tune import require_backend
 from opratchet.cli.view import View, microseconds, ratio_text
-from opratchet.engine import Clock
 from opratchet.errors import BadInput
 from opratchet.judge.decision import Rule
 from opratchet.lab.bench import Lab
@@ -25,6 +24,7 @@ from opratchet.ledger.store import LEDGER, holder, read_lines
 from opratchet.operator.model import Operator
 from opratchet.report.summary import summary
 from opratchet.report.views import rebuild
+from opratchet.run import Clock
 
 
 def print_json(data: Any) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from opratchet import session
 from opratchet.cli.interrupt import Interrupts
 from opratchet.cli.view import View
-from opratchet.engine import Clock, tune
+from opratchet.engine import tune
 from opratchet.errors import EnvironmentMissing
 from opratchet.lab.bench import Lab
 from opratchet.ledger.events import Delivered, Line, RoundFinished
@@ -23,6 +23,7 @@ from opratchet.operator.model import Operator
 from opratchet.report.stage_result import stage_result
 from opratchet.report.summary import summary
 from opratchet.report.views import rebuild
+from opratchet.run import Clock
 
 USER_STOP_EXIT = 5
 Open = Callable[[Lab, Clock, View], Ledger]
