@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -104,13 +103,14 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Show what is understood of an operator, and from where. Runs nothing, writes nothing."""
+    from opratchet.cli.inspect import print_json
     from opratchet.cli.operators import load
     from opratchet.operator.describe import as_dict, describe, table
     from opratchet.operator.discover import Overrides
 
     operator = load(path, Overrides(backend=backend, flow=flow))
     if as_json:
-        _print_json(as_dict(operator))
+        print_json(as_dict(operator))
     else:
         print("\n".join(table(describe(operator))))
 
@@ -189,11 +189,6 @@ def _language(lang: str) -> str:
     if lang not in ("zh", "en"):
         raise typer.BadParameter(f"`{lang}` is not zh or en", param_hint="--lang")
     return lang
-
-
-def _print_json(data: Any) -> None:
-    json.dump(data, sys.stdout, ensure_ascii=False, allow_nan=False, default=str)
-    sys.stdout.write("\n")
 
 
 def run() -> None:

@@ -39,14 +39,6 @@ def atomic_write(path: Path, content: str | bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def cache_folder() -> Path:
-    """The user's cache folder for opratchet (`$XDG_CACHE_HOME`, else `~/.cache`); it is created."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "opratchet"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
 def _write_flushed(path: Path, data: bytes) -> None:
     with path.open("xb") as file:
         file.write(data)
