@@ -22,7 +22,7 @@ from tests.edit.running import assert_matches_golden, load
 from tests.edit.sources import changed, edit, example, kernel, outcome, why_not
 
 RELATIVE_ERROR = 1e-6  # as docs/strategies.md says
-LEAST_NORMAL = np.finfo(np.float32).tiny
+LEAST = 1.7e-38  # results below this may be zero, as docs/strategies.md says
 FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "exp": np.exp,
     "exp2": np.exp2,
@@ -179,13 +179,13 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> tuple[np.ndarray, Resu
 
 @pytest.mark.tilelang
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_relative_error_of_all_normal_results(
+def test_relative_error_of_all_results_that_are_not_tiny(
     name: str, computed: tuple[np.ndarray, Results, str]
 ) -> None:
     x, results, _ = computed
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         expected = FUNCTIONS[name](x.astype(np.float64))
-        normal = np.isfinite(expected.astype(np.float32)) & (np.abs(expected) >= LEAST_NORMAL)
+        normal = np.isfinite(expected.astype(np.float32)) & (np.abs(expected) >= LEAST)
     assert normal.sum() > 80_000
     np.testing.assert_allclose(results[name][normal], expected[normal], rtol=RELATIVE_ERROR, atol=0)
 
@@ -199,8 +199,8 @@ def test_limits_infinities_and_nan(name: str, computed: tuple[np.ndarray, Result
     found = results[name]
     np.testing.assert_array_equal(np.isnan(found), np.isnan(x))
     np.testing.assert_array_equal(np.isposinf(found), np.isposinf(expected))
-    tiny = np.abs(expected) < LEAST_NORMAL
-    assert np.abs(found[tiny]).max() <= LEAST_NORMAL * (1 + RELATIVE_ERROR)
+    tiny = np.abs(expected) < LEAST
+    assert np.abs(found[tiny]).max() <= LEAST * (1 + RELATIVE_ERROR)
     assert found[np.isneginf(x)] == pytest.approx(expected[np.isneginf(x)], rel=RELATIVE_ERROR)
 
 

@@ -7,6 +7,7 @@ Flags of g++ 12, tried with the generated code of the shipped examples:
   gives just that, and changes no other rule of arithmetic.
 - `-ffast-math` also links start-up code (GCC before 13, into shared objects too) that flushes denormal numbers to zero in
   the whole thread. The value `fast_math.parts` is the same set of rules without that.
+- g++ makes a vector of a maximum only where neither NaN nor the sign of a zero counts; `fast_math.finite` gives just that.
 - `-Ofast` is not listed as an optimisation level, because it turns fast-math on by the way.
 
 Pass configurations of TileLang 0.1.15: of all keys of its `PassConfigKey`, only those below change the code that the `c`
@@ -36,7 +37,7 @@ _GCC: Mapping[str, tuple[str, ...]] = {
     f"{FAST_MATH}.no_traps": ("", "-fno-math-errno -fno-trapping-math"),
     f"{FAST_MATH}.reassociate": ("", "-fassociative-math -fno-signed-zeros -fno-trapping-math"),
     f"{FAST_MATH}.reciprocal": ("", "-freciprocal-math"),
-    f"{FAST_MATH}.finite": ("", "-ffinite-math-only"),
+    f"{FAST_MATH}.finite": ("", "-ffinite-math-only -fno-signed-zeros"),
     f"{FAST_MATH}.parts": ("", _PARTS),
     FAST_MATH: ("", "-ffast-math"),
 }
