@@ -50,10 +50,30 @@ T.copy(x, Y[bx * block_M, 0])
     assert came == ["x[i, j] = X[bx * block_M + i, j] * 2.0"]
 
 
+def test_drop_copy_in_writes_out_the_one_reduction_that_needs_the_whole_buffer() -> None:
+    gone, came = changed(example("softmax"), edit(DropCopyIn(), example("softmax")).text)
+    assert gone == [
+        "x = T.alloc_local((block_M, N), dtype)",
+        "T.copy(X[bx * block_M, 0], x)",
+        "T.reduce_max(x, row_max, dim=1)",
+        "y[i, j] = T.exp(x[i, j] - row_max[i])",
+    ]
+    assert "lanes[lane] = T.max(lanes[lane], X[bx * block_M + i, j * 16 + lane])" in came
+    assert "y[i, j] = T.exp(X[bx * block_M + i, j] - row_max[i])" in came
+
+
+@pytest.mark.tilelang
+def test_a_reduction_read_from_the_tensor_matches_the_golden(tmp_path: Path) -> None:
+    source = example("softmax")
+    text = edit(DropCopyIn(), source).text
+    assert_matches_golden(text, source, tmp_path, M=33, N=1000)
+
+
 @pytest.mark.parametrize(
     ("use", "why"),
     [
-        ("T.reduce_sum(x, s, dim=1)", "read as a whole"),
+        ("T.reduce_sum(x, s, dim=0)", "read as a whole"),
+        ("T.reduce_sum(x, s, dim=1)\nT.reduce_max(x, s, dim=1)", "read as a whole"),
         ("x[0, 0] = 1.0", "changed in part"),
         ("for i, j in T.grid(block_M, N):\n    x[i, j] = x[i, 0]", "changed in part"),
         ("for bx, j in T.grid(block_M, N):\n    Y[bx, j] = x[bx, j]", "place of the tile"),

@@ -4,12 +4,18 @@ A local buffer that is filled by one `T.copy` from a tensor, and then read eleme
 becomes `X[bx * block_M + i, j]`. Where the buffer is overwritten later by a loop that sets each element anew, only
 its first life ends there, and the buffer stays for its second. At the edge nothing changes: `T.copy` fills what lies
 outside the tensor with zeros, and TileLang guards a direct read outside the tensor and gives zero too.
+
+A `T.reduce_*` call needs the buffer as a whole. One such call does not hold the copy up: it is written out in lanes,
+which read the tensor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
+
+import libcst as cst
 
 from opratchet.edit.dialects import tilelang as tl
 from opratchet.edit.effects import assigned
@@ -17,6 +23,13 @@ from opratchet.edit.model import Edit, NotApplicable, Situation, Strategy
 from opratchet.edit.rewrites.answer import answer
 from opratchet.edit.rewrites.direct import element, mismatch
 from opratchet.edit.rewrites.lives import accesses, first_life, following, loop_variables
+from opratchet.edit.rewrites.reductions import (
+    Reduction,
+    lane_counts,
+    of_call,
+    why_not,
+    with_lanes,
+)
 from opratchet.edit.tree import Statement, Surgery, free_names
 
 
@@ -47,19 +60,42 @@ class DropCopyIn(Strategy):
         lines = following(kernel, copy.node)
         if why := _needed(kernel, copy, lines):
             return why
-        uses = first_life(lines, buffer)
+        reduced = _reductions(kernel, lines, buffer)
+        uses = first_life(lines, buffer, reduced)
         if isinstance(uses, str):
             return uses
         surgery = Surgery(kernel.source.module)
         surgery.remove(copy.node)
-        for use in uses:
+        for use in (use for use in uses if use.index):
             surgery.replace(use.node, element(copy.source, use.index or ()))
+        if any(not use.index for use in uses):
+            for reduction in reduced.values():
+                _from_tensor(kernel, surgery, copy, reduction)
         if len(uses) == len(accesses(lines, buffer.name)):
             surgery.remove(buffer.node)
         title = f"read {copy.source.base} directly instead of through {buffer.name}"
         return Edit(
             self.id, buffer.name, title, surgery.apply, prior=1.05 + 0.01 * len(buffer.dims)
         )
+
+
+def _reductions(
+    kernel: tl.Kernel, lines: Sequence[Statement], buffer: tl.Alloc
+) -> dict[Statement, Reduction]:
+    """The one `T.reduce_*` call that reads the buffer, where it can be written out in lanes; else none."""
+    calls = [call for line in lines if (call := tl.reduce(line))]
+    views = [of_call(kernel, call) for call in calls if call.source.base == buffer.name]
+    if len(views) != 1 or isinstance(views[0], str) or why_not(kernel, views[0]):
+        return {}
+    return {views[0].node: views[0]}
+
+
+def _from_tensor(
+    kernel: tl.Kernel, surgery: Surgery, copy: tl.Copy, reduction: Reduction
+) -> None:
+    index = [cst.Name(name) for name in (*reduction.rows, reduction.axis)]
+    direct = replace(reduction, term=element(copy.source, index))
+    with_lanes(kernel, surgery, direct, lane_counts(kernel, reduction)[0])
 
 
 def _needed(kernel: tl.Kernel, copy: tl.Copy, lines: Sequence[Statement]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import libcst as cst
 
@@ -29,13 +29,21 @@ def loop_variables(lines: Sequence[Statement]) -> set[str]:
     return {name for view in views if view for name in view.targets}
 
 
-def first_life(lines: Sequence[Statement], buffer: tl.Alloc) -> list[Access] | str:
-    """Reads of a buffer until it is overwritten as a whole, or why they cannot be read elsewhere."""
+def first_life(
+    lines: Sequence[Statement], buffer: tl.Alloc, whole: Collection[Statement] = ()
+) -> list[Access] | str:
+    """Reads of a buffer until it is overwritten as a whole, or why they cannot be read elsewhere.
+
+    Args:
+        lines: The statements after the one that makes the content.
+        buffer: The buffer.
+        whole: Statements that may read it as a whole.
+    """
     uses: list[Access] = []
     for line in lines:
         here = accesses([line], buffer.name)
         uses += [a for a in here if not a.writes]
-        if any(not a.index for a in uses):
+        if line not in whole and any(not a.index for a in here if not a.writes):
             return f"`{buffer.name}` is read as a whole, not element by element"
         if any(a.writes for a in here):
             return (

@@ -8,19 +8,19 @@ them from above. Both take NaN for something large, so it is put back: 0x7FC0000
 merged into the bits of a factor. Infinities and NaN thus come out as the library gives them. (Under fast-math the
 compiler takes it that there is no NaN; the bounds, which are no floats to it, hold.)
 
-`exp` writes x as n ln 2 + r with n the nearest whole number to x / ln 2. Adding 2^23 + 126 rounds to that: a float of
-this size has no digits behind the point, so that its low bits hold n + 126. Shifted to the place of the exponent they
-*are* 2^(n - 1), and the polynomial gives the missing factor 2. Results below 1.7e-38, which is 1.4 times the least normal
-number, become zero; those beyond the largest become infinity. n itself comes from the bits as an integer: as a float it
-would be the difference of two sums, which a compiler that may reassociate takes for x / ln 2. ln 2 is split in two, the
-first part so short that n times it is exact. 2 e^r on [-ln 2 / 2, ln 2 / 2] is the polynomial of degree 5 through 2 at 0
-whose largest relative error is smallest (9.2e-8).
+`exp` and `exp2` write x (or x / ln 2) as n + f with n the nearest whole number. Adding 2^23 + 126 rounds to that: a
+float of this size has no digits behind the point, so that its low bits hold n + 126. Shifted to the place of the exponent
+they *are* 2^(n - 1), and the polynomial gives the missing factor 2. Results below 1.7e-38, which is 1.4 times the least
+normal number, become zero; those beyond the largest become infinity. n itself comes from the bits as an integer: as a
+float it would be the difference of two sums, which a compiler that may reassociate takes for x. 2 * 2^f on
+[-1/2, 1/2] is the polynomial of degree 5 through 2 at 0 whose largest relative error is smallest (9.2e-8).
 
 `erf` and `tanh` are the rational functions of Eigen (generic_fast_erf, generic_fast_tanh), on the range beyond which
 float32 has all but reached 1.
 
-Constants have seven digits, for the code generator prints no more. The relative error of all normal results is below
-1e-6, as tested; under fast-math, where the two parts of ln 2 may be added up again, it was seen to reach 6e-6. What is used several times is held in a variable, because TVM writes an expression out anew at each use.
+Constants have seven digits, for the code generator prints no more. The relative error is below 1e-6, as tested; that of
+`exp` and `sigmoid` grows with the rounding of x / ln 2, to 6e-6 at the ends of their range.
+What is used several times is held in a variable, because TVM writes an expression out anew at each use.
 """
 
 from __future__ import annotations
@@ -48,27 +48,18 @@ low = T.min(T.reinterpret({x}, "uint32"), T.uint32({_bits(low)}))
 
 
 _EXPONENT = 'n = T.alloc_var("int32")\nr = T.alloc_var("float32")\n'
-# 2^23 + 126, and the bits of 2^23 + 126: what is left of them is n.
-_NEAREST = 'n = T.reinterpret({0} + 8388734.0, "int32")\n'
-_WHOLE = 'T.cast(n - 0x4B00007E, "float32")'
-_POLYNOMIAL = """\
-p = {0} * r + {1}
-p = p * r + {2}
-p = p * r + {3}
-p = p * r + {4}
+# 0x4B00007E are the bits of 2^23 + 126.
+_POWER_OF_2 = """\
+n = T.reinterpret(r + 8388734.0, "int32")
+r = r - T.cast(n - 0x4B00007E, "float32")
+p = 2.652930e-3 * r + 1.934303e-2
+p = p * r + 1.110147e-1
+p = p * r + 4.804448e-1
+p = p * r + 1.386294
 p = p * r + 2.0
 nan = T.if_then_else(T.isnan(x), 0x7FC00000, 0)
 """
 _POWER = 'p * T.reinterpret(T.bitwise_or(T.shift_left(n, 23), nan), "float32")'
-_REST_OF_EXP = f"""\
-{_NEAREST.format("r * 1.442695")}\
-r = r - {_WHOLE} * 6.933594e-1
-r = r + {_WHOLE} * 2.121944e-4
-{_POLYNOMIAL.format("1.658059e-2", "8.379596e-2", "3.333527e-1", "9.999830e-1", "1.999999")}"""
-_REST_OF_EXP2 = f"""\
-{_NEAREST.format("r")}\
-r = r - {_WHOLE}
-{_POLYNOMIAL.format("2.652930e-3", "1.934303e-2", "1.110147e-1", "4.804448e-1", "1.386294")}"""
 _ODD = 'u = T.alloc_var("float32")\ny = T.alloc_var("float32")\n'
 _SQUARE = "y = u * u\n"
 _QUOTIENT = """\
@@ -101,8 +92,8 @@ q = q * y + 4.893525e-3
 
 
 def _exp(x: str, high: float, result: str) -> str:
-    start = _EXPONENT + _clamped("r", x, -87.3, high)
-    return f"{start}{_REST_OF_EXP}return {result.format(_POWER)}\n"
+    start = f"{_EXPONENT}{_clamped('r', x, -87.3, high)}r = r * 1.442695\n"
+    return f"{start}{_POWER_OF_2}return {result.format(_POWER)}\n"
 
 
 def _odd(bound: float, polynomials: str) -> str:
@@ -111,7 +102,7 @@ def _odd(bound: float, polynomials: str) -> str:
 
 MACROS: dict[str, str] = {
     "exp": _exp("x", 88.8, "{0}"),
-    "exp2": f"{_EXPONENT}{_clamped('r', 'x', -126.0, 128.1)}{_REST_OF_EXP2}return {_POWER}\n",
+    "exp2": f"{_EXPONENT}{_clamped('r', 'x', -126.0, 128.1)}{_POWER_OF_2}return {_POWER}\n",
     # Bounded so that the divisor stays finite: the fast reciprocal of fast-math would make NaN of infinity.
     "sigmoid": _exp("-x", 88.3, "1.0 / (1.0 + {0})"),
     "erf": _odd(4.0, _ERF),
