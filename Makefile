@@ -13,7 +13,8 @@ test: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not timing" -n 2 --dist worksteal
+	$(BIN)/python -m pytest -m timing
 
 bench: $(VENV)/.demo
 	$(BIN)/python benchmarks/operators.py

@@ -16,7 +16,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -24,10 +23,11 @@ from typing import Any
 
 from opratchet.backend.base import Artifact
 from opratchet.cli.operators import load
-from opratchet.gates import contest
-from opratchet.judge.decision import Rule, interval
+from opratchet.contest import measured_against
+from opratchet.judge.robust import trimmed
 from opratchet.lab.bench import Build, Lab, Rig
 from opratchet.lab.pairs import Timer, device_lock, pairs
+from opratchet.ledger.means import geometric_mean
 from opratchet.operator.discover import Overrides
 from opratchet.operator.model import Operator
 
@@ -54,13 +54,13 @@ def tune(place: str, out: Path, rounds: int) -> dict[str, Any]:
 
 
 def against_hand(lab: Lab, final: Build, hand: Build) -> float:
-    """Time of the final version over the one by hand, geometric mean over the workloads."""
-    result = contest(lab, hand, final, Rule(trials=1), looks=(PAIRS,))
+    """Time of the final version over the one by hand, weighted geometric mean over the workloads."""
+    result, _spread = measured_against(lab, hand, final, None)
     return 1.0 / result.ratio.value
 
 
 def against_torch(lab: Lab, operator: Operator, final: Build) -> float:
-    """Time of the final version over eager torch, geometric mean over the workloads."""
+    """Time of the final version over eager torch, weighted geometric mean over the workloads."""
     logs = []
     with lab.open(final) as ours, torch_rig(lab, operator, final) as theirs:
         for workload in operator.tuned:
@@ -70,8 +70,8 @@ def against_torch(lab: Lab, operator: Operator, final: Build) -> float:
             for workload in operator.tuned:
                 stream = pairs(Timer(theirs, workload), Timer(ours, workload))
                 taken = [math.log(p.candidate.ns / p.incumbent.ns) for p in islice(stream, PAIRS)]
-                logs.append(interval(taken, 0.95)[0])
-    return math.exp(sum(logs) / len(logs))
+                logs.append(trimmed(taken).value)
+    return geometric_mean(map(math.exp, logs), (w.weight for w in operator.tuned))
 
 
 def torch_rig(lab: Lab, operator: Operator, build: Build) -> Rig:
@@ -126,11 +126,6 @@ def measure(place: str, out: Path, rounds: int) -> dict[str, Any]:
     }
 
 
-def mean(values: Sequence[float]) -> float:
-    """Geometric mean."""
-    return math.exp(sum(math.log(value) for value in values) / len(values))
-
-
 def show(row: dict[str, Any]) -> str:
     """A row as text."""
     return (
@@ -157,9 +152,9 @@ def main() -> None:
         rows.append(measure(place, out / place, arguments.max_rounds))
         print(show(rows[-1]), flush=True)
     print(
-        f"geometric mean {mean([r['speedup'] for r in rows]):.2f}x   worst {min(r['low'] for r in rows):.2f}x"
+        f"geometric mean {geometric_mean(r['speedup'] for r in rows):.2f}x   worst {min(r['low'] for r in rows):.2f}x"
         f"   fin/hand at most {max(r['over_hand'] for r in rows):.2f}"
-        f"   fin/torch {mean([r['over_torch'] for r in rows]):.2f}"
+        f"   fin/torch {geometric_mean(r['over_torch'] for r in rows):.2f}"
     )
     (out / "operators.json").write_text(json.dumps(rows, indent=2))
 

@@ -143,7 +143,7 @@ class Story:
                 metric_kind=self.kind,
                 machine=self.machine,
                 toolchain={"tilelang": "0.1.15"},
-                options={"max_rounds": 10},
+                options={"max_rounds": 10, "max_experiments": 120},
                 workloads=[
                     *(workload(name) for name in self.tune),
                     workload("odd", WorkloadKind.SMOKE),
@@ -166,7 +166,12 @@ class Story:
         found = Bottleneck(name=name, score=score, evidence=f"evidence of {name}")
         self.add(Diagnosed(incumbent=self.incumbent, bottlenecks=[found], facts={}))
 
-    def begin_round(self, strategy: str = "lanes", document: str = "docs/strategies.md") -> int:
+    def begin_round(
+        self,
+        strategy: str = "lanes",
+        document: str = "docs/strategies.md",
+        planned: Sequence[str] = (),
+    ) -> int:
         """A round from the incumbent; its number."""
         self.rounds += 1
         self.add(
@@ -176,6 +181,7 @@ class Story:
                 reason=f"{strategy} eases compute_density",
                 incumbent=self.incumbent,
                 documents=[document],
+                planned=list(planned),
             )
         )
         return self.rounds

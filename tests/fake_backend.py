@@ -1,6 +1,6 @@
 """A backend without any compiler, for the loop: a candidate's source says by assignments how it behaves.
 
-`time = "120"` is the time of a call in microseconds, `build = "fail|hang|crash|memory|exit"` what happens in the build
+`time = "120"` is the time of a call in microseconds (`time_64` that on 64 elements), `build = "fail|hang|crash|memory|exit"` what happens in the build
 worker, `run = "wrong|crash|hang|mutate|half|late"` what happens in the run worker. Everything else is real: the
 nursery, the workers, the limits, the shared memory, the supervisor's clock.
 """

@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from opratchet.delivery import deliver, version_name, write_version
 from opratchet.edit.model import Edit
 from opratchet.errors import BadInput, BaselineFailed
-from opratchet.flow.stop import incumbent_latency, stop_rule
-from opratchet.gates import GateClosed, final_contest, static_gates, take_trial
+from opratchet.flow.stop import stop_rule
+from opratchet.gates import GateClosed, static_gates
 from opratchet.lab.bench import Build
 from opratchet.lab.supervisor import WorkerFailed
 from opratchet.ledger.events import (
@@ -33,7 +33,9 @@ from opratchet.ledger.rounds import Round, Trial
 from opratchet.ledger.state import RunState
 from opratchet.ledger.words import Outcome, StopReason
 from opratchet.propose.base import Point
+from opratchet.recheck import Recheck
 from opratchet.run import Run
+from opratchet.trial import final_measurement, take_trial
 
 BUILDERS = 2
 LEVEL = 0.97
@@ -41,7 +43,9 @@ LEVEL = 0.97
 
 def tune(run: Run) -> RunState:
     """Go on until a stop rule holds, then deliver. Returns the final state."""
+    recheck = Recheck(run)
     while run.state.stop is None:
+        recheck.if_due()
         stop = stop_rule(run.state, run.rules, run.clock.elapsed, run.stop_asked())
         if stop is None:
             stop = one_round(run)
@@ -49,6 +53,7 @@ def tune(run: Run) -> RunState:
             run.record(stop)
     if run.state.final is None:
         measure_final(run)
+        recheck.if_suspicious()
     if run.state.delivered is None:
         run.record(deliver(run.ledger.folder, run.lab.operator, run.state, run.clock.totals()))
     return run.state
@@ -86,7 +91,7 @@ def renew_diagnosis(run: Run) -> None:
         run.lab.operator,
         run.source(run.state.incumbent),
         build.artifacts,
-        incumbent_latency(run.state),
+        run.state.incumbent_latency,
     )
     run.record(Diagnosed(incumbent=run.state.incumbent, bottlenecks=bottlenecks, facts=facts))
 
@@ -167,7 +172,9 @@ def explore(run: Run, current: Round) -> None:
         if run.stop_asked():
             return
         run.progress(f"round {current.number}: {trial.title}")
-        result = take_trial(run.lab, trial.number, incumbent, built[trial.number], run.rule)
+        result = take_trial(
+            run.lab, trial.number, incumbent, built[trial.number], run.rule, run.spread
+        )
         for kind in ("accuracy", "measure"):
             run.clock.book(kind, result.seconds.get(kind, 0.0))
         if result.outcome is Outcome.ADOPTED:
@@ -257,7 +264,7 @@ def measure_final(run: Run) -> None:
             build = run.lab.build(run.source(digest), operator.checked)
         try:
             with run.clock.on("measure"):
-                final = final_contest(run.lab, baseline, build, digest, run.rule)
+                final = final_measurement(run.lab, baseline, build, digest, run.spread)
         except (GateClosed, WorkerFailed) as failure:
             run.record(
                 Noted(text=f"version {digest[:12]} fails when measured again: {failure.reason}")

@@ -11,6 +11,7 @@ from opratchet.edit.model import Situation
 from opratchet.edit.source import KernelSource
 from opratchet.flow.model import StopRules
 from opratchet.judge.decision import Rule
+from opratchet.judge.spread import Spread
 from opratchet.lab.bench import Build, Lab
 from opratchet.ledger.events import Event, Line
 from opratchet.ledger.state import RunState, apply, fold
@@ -67,6 +68,7 @@ class Run:
         clock: Where time goes.
         situation: A source as strategies see it on this target.
         builds: Builds that may be needed again, by source hash.
+        spread: What fresh processes alone do to a timing here: from the baseline, and learned from every trial since.
     """
 
     lab: Lab
@@ -83,6 +85,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.state = fold(self.ledger.lines)
+        self.spread = Spread.from_record(self.state.spread)
         self._here: Situation | None = None
 
     def record(self, event: Event) -> None:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from opratchet import __version__
+from opratchet.allowance import stretches, trials_for
+from opratchet.contest import learn_noise
 from opratchet.edit.model import Situation
 from opratchet.edit.registry import STRATEGIES
 from opratchet.edit.source import KernelSource, sha256
@@ -23,11 +25,19 @@ from opratchet.engine import require_same_source
 from opratchet.errors import BadInput, BaselineFailed, GateRefused, LedgerError, OpratchetError
 from opratchet.flow.model import StopRules
 from opratchet.flow.registry import get_flow
-from opratchet.gates import GateClosed, contest, verify
+from opratchet.gates import GateClosed, verify
 from opratchet.judge.decision import Rule
 from opratchet.lab.bench import Build, Lab
 from opratchet.lab.supervisor import WorkerFailed
-from opratchet.ledger.events import BaselineMeasured, Event, GatePassed, RunResumed, RunStarted
+from opratchet.ledger.events import (
+    BaselineMeasured,
+    Event,
+    GatePassed,
+    Line,
+    Noted,
+    RunResumed,
+    RunStarted,
+)
 from opratchet.ledger.state import RunState, fold
 from opratchet.ledger.store import LEDGER, Ledger, holder
 from opratchet.ledger.words import Accuracy
@@ -35,8 +45,6 @@ from opratchet.operator.model import Operator
 from opratchet.profile.machine import read_machine
 from opratchet.propose.catalogue import Catalogue
 from opratchet.run import Clock, Listener, Run
-
-BASELINE_PAIRS = 150
 
 
 @dataclass(frozen=True)
@@ -48,17 +56,20 @@ class Options:
         minimum_effect: Smallest gain worth a change, as a fraction.
         seed: Seed of whatever the proposer draws; inputs never come from it.
         language: Language of the files left behind.
+        trials: Comparisons over which the error of the run is divided; None is the limit of experiments.
     """
 
     rules: StopRules
     minimum_effect: float = 0.01
     seed: int = 0
     language: str = "zh"
+    trials: int | None = None
 
     @property
     def rule(self) -> Rule:
         """The decision rule; its error is shared by all trials that the run may hold."""
-        return Rule(minimum_effect=self.minimum_effect, trials=max(1, self.rules.max_experiments))
+        trials = self.trials or max(1, self.rules.max_experiments)
+        return Rule(minimum_effect=self.minimum_effect, trials=trials)
 
     def record(self) -> dict[str, Any]:
         """As it is written to the ledger."""
@@ -119,14 +130,14 @@ def build_baseline(lab: Lab, clock: Clock) -> Build:
         ) from None
 
 
-def measure_baseline(lab: Lab, build: Build, rule: Rule, clock: Clock) -> BaselineMeasured:
+def measure_baseline(lab: Lab, build: Build, clock: Clock) -> BaselineMeasured:
     """Time the baseline against itself: its latency, and what "no change" looks like on this machine.
 
     Raises:
         BaselineFailed: it cannot be timed.
     """
     try:
-        result = contest(lab, build, build, rule, looks=(BASELINE_PAIRS,))
+        result, spread = learn_noise(lab, build)
     except (GateClosed, WorkerFailed) as failure:
         raise BaselineFailed(
             f"the baseline could not be measured: {failure.reason}",
@@ -135,8 +146,13 @@ def measure_baseline(lab: Lab, build: Build, rule: Rule, clock: Clock) -> Baseli
         ) from None
     for kind, seconds in result.seconds.items():
         clock.book(kind, seconds)
-    work = {name: dict(artifact.work) for name, artifact in build.artifacts.items()}
-    return BaselineMeasured(latency=result.candidate, noise=result.ratio, work=work)
+    return BaselineMeasured(
+        latency=result.candidate,
+        noise=result.ratio,
+        work={name: dict(artifact.work) for name, artifact in build.artifacts.items()},
+        conditions=result.conditions,
+        spread=spread.record(),
+    )
 
 
 def header(lab: Lab, options: Options) -> RunStarted:
@@ -191,7 +207,7 @@ def begin(
     tell("building the operator as given")
     build, accuracy = open_gate(lab, clock)
     tell("measuring the baseline")
-    baseline = measure_baseline(lab, build, options.rule, clock)
+    baseline = measure_baseline(lab, build, clock)
     if fresh:
         moved = set_aside(folder)
         tell(f"the earlier run is kept as {moved}" if moved else "there was no earlier run")
@@ -286,24 +302,56 @@ def assemble(
     )
 
 
-def reopen(folder: Path, operator: Operator) -> tuple[Ledger, Options]:
-    """The ledger of an interrupted (or stopped) run, and the options it was started with.
+def reopen(
+    folder: Path, operator: Operator, limits: Mapping[str, Any] | None = None
+) -> tuple[Ledger, Options]:
+    """The ledger of an interrupted (or stopped) run, and the options it goes on with.
+
+    Args:
+        folder: Where the run left its files.
+        operator: Its operator.
+        limits: Stop rules that hold from here on instead of the recorded ones, by their names in `StopRules`.
 
     Raises:
         LedgerError: there is none, it is in use, or it is damaged.
-        BadInput: the source has changed since.
+        BadInput: the source has changed since, or the limits cannot be raised any more.
     """
     ledger = Ledger(folder, create=False)
+    event = RunResumed(tool_version=__version__, options=dict(limits or {}))
     try:
         state = fold(ledger.lines)
         require_begun(state, folder)
-        options = Options.from_record(state.run.options)
         require_same_source(state, sha256(operator.text), str(operator.source))
+        options = _options_from_here(ledger.lines, event)
     except OpratchetError:
         ledger.close()
         raise
-    ledger.append(RunResumed(tool_version=__version__))
+    ledger.append(event)
+    note_other_machine(ledger, state)
     return ledger, options
+
+
+def note_other_machine(ledger: Ledger, state: RunState) -> None:
+    """Say so when a run goes on elsewhere than it began. How fast the machine is now is checked before the first round."""
+    began, now = state.run.machine, read_machine()
+    if began.get("fingerprint", now.fingerprint) != now.fingerprint:
+        text = f"the run goes on on another machine, or on one that is set up differently: {now}"
+        ledger.append(Noted(text=f"{text}; it began on {began.get('model', 'an unknown one')}"))
+
+
+def _options_from_here(lines: Sequence[Line], event: RunResumed) -> Options:
+    """Recorded options with what is changed now, and what is left of the error that the run may make."""
+    resumed = [*lines, Line(seq=len(lines), at="", prev="", event=event)]
+    run = stretches(resumed)
+    trials = trials_for(run)
+    if trials is None and run[-1].to_come:
+        raise BadInput(
+            "this run has compared as many candidates as its limit allowed when it began, so that no more may be adopted "
+            "without a greater chance of adopting one by mistake",
+            where="--max-experiments",
+            fix="Go on from the delivered file as a new run, or start anew with `tune --fresh` and the higher limit.",
+        )
+    return replace(Options.from_record(fold(resumed).options), trials=trials)
 
 
 def require_begun(state: RunState, folder: Path) -> None:

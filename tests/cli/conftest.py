@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -43,6 +44,19 @@ def environment(**changes: str) -> dict[str, str]:
     """The environment of a command; the package is found also where it is not installed."""
     path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     return {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", **changes}
+
+
+def background(*arguments: object, **changes: str) -> subprocess.Popen[str]:
+    """Start the command line without waiting for it, as from a terminal: in a session of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "opratchet", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        env=environment(**changes),
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # type: ignore[arg-type,return-value]
+    )
 
 
 @pytest.fixture

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from opratchet.ledger.events import TrialFinished, TrialStarted
 from opratchet.ledger.state import fold
 from opratchet.ledger.store import read_lines
-from tests.cli.conftest import Command, environment
+from tests.cli.conftest import Command, background, environment
 
 pytestmark = pytest.mark.tilelang
 
@@ -51,18 +50,6 @@ STAGE_KEYS = [
 ]
 
 
-def background(*arguments: object) -> subprocess.Popen[str]:
-    """Start the command line without waiting for it."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "opratchet", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        env=environment(),
-        start_new_session=True,
-    )
-
-
 def wait_for_trials(folder: Path, count: int) -> None:
     """Wait until some trials are finished in a running run."""
     deadline = time.monotonic() + 120
@@ -74,6 +61,7 @@ def wait_for_trials(folder: Path, count: int) -> None:
     raise AssertionError("the run made no progress")
 
 
+@pytest.mark.timing
 def test_a_run_leaves_the_tree_of_the_procedure(opratchet: Command, small: Path) -> None:
     source = (small / "rmsnorm.py").read_bytes()
     done = opratchet("tune", small, "--max-rounds", 1, "--json")
@@ -150,21 +138,19 @@ def test_stop_does_the_same_from_another_terminal(opratchet: Command, small: Pat
     assert "not running" in opratchet("status", small).stdout
 
 
-def test_a_killed_run_is_resumed_and_repeats_nothing(opratchet: Command, small: Path) -> None:
-    folder = small / "perf_opt"
-    process = background("tune", small, "--max-rounds", 2)
-    wait_for_trials(folder, 2)
-    process.kill()
-    process.communicate()
-    before = read_lines(folder / "ledger.jsonl")
-    done = opratchet("resume", small, "--json")
+def test_limits_can_be_changed_when_a_run_goes_on(opratchet: Command, small: Path) -> None:
+    ledger = small / "perf_opt" / "ledger.jsonl"
+    assert opratchet("tune", small, "--max-rounds", 1, "--max-experiments", 1).returncode == 0
+    before = ledger.read_bytes()
+    refused = opratchet("resume", small, "--max-experiments", 2)
+    assert refused.returncode == 2
+    assert "--max-experiments" in refused.stderr
+    assert ledger.read_bytes() == before
+    done = opratchet("resume", small, "--patience", 1, "--budget", 60, "--json")
     assert done.returncode == 0, done.stderr
-    lines = read_lines(folder / "ledger.jsonl")
-    assert lines[: len(before)] == before
-    started = [line.event.trial for line in lines if isinstance(line.event, TrialStarted)]
-    finished = [line.event.trial for line in lines if isinstance(line.event, TrialFinished)]
-    assert sorted(started) == sorted(finished) == list(range(1, len(started) + 1))
-    assert json.loads(done.stdout)["rounds"] == 2
+    assert json.loads(done.stdout)["rounds"] == 1
+    assert "resumed   patience 1   budget seconds 60" in done.stderr
+    assert fold(read_lines(ledger)).options["patience"] == 1
 
 
 def test_two_runs_on_one_folder_do_not_mix(opratchet: Command, small: Path) -> None:

@@ -203,6 +203,18 @@ def test_local_accumulator_beside_another_statement_computes_the_same() -> None:
     np.testing.assert_array_equal(after, before)
 
 
+def test_the_same_change_in_two_places_has_two_titles() -> None:
+    body = "for i, j in T.grid(M, M):\n    C[0, i] += A[j, i]\n"
+    source = kernel(body + "T.clear(C)\n" + body, MATRICES)
+    for strategy in (LocalAccumulator(), Interchange()):
+        found = outcome(strategy, source)
+        assert isinstance(found, list), found
+        lines = [int(one.title.split(", line ")[1]) for one in found]
+        assert len(lines) == 2
+        begun = [source.text.splitlines()[line - 1].split()[0] for line in lines]
+        assert begun == ["C[0," if strategy.id == "local-accumulator" else "for"] * 2
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [

@@ -11,10 +11,12 @@ from opratchet.edit.model import Edit
 from opratchet.engine import tune
 from opratchet.errors import BadInput, GateRefused, LedgerError
 from opratchet.flow.model import StopRules
+from opratchet.judge.decision import CLOSE_BOUTS
 from opratchet.ledger.events import RunResumed, TargetRecord, TrialFinished, TrialStarted
 from opratchet.ledger.state import RunState, fold
 from opratchet.ledger.store import Ledger, read_lines
 from opratchet.ledger.words import Outcome, StopReason
+from opratchet.report.records import tuning_status
 from tests.engine.scripted import (
     SOURCE,
     Asked,
@@ -25,6 +27,8 @@ from tests.engine.scripted import (
     make_operator,
     start,
 )
+
+pytestmark = pytest.mark.timing
 
 RULES = StopRules(max_rounds=5, patience=3, max_experiments=20)
 FASTER = edit("faster", time=200)
@@ -37,9 +41,10 @@ def run(
     rules: StopRules = RULES,
     asked: Asked | None = None,
     target: TargetRecord | None = None,
+    workloads: int = 1,
 ) -> RunState:
     """A whole run in `folder/out`."""
-    operator = make_operator(folder, target=target)
+    operator = make_operator(folder, target=target, workloads=workloads)
     with lab_for(operator) as lab, start(lab, folder / "out", rules) as ledger:
         return tune(assemble(lab, ledger, points, rules, asked or Asked()))
 
@@ -68,6 +73,33 @@ def test_what_fails_is_discarded_and_the_run_goes_on(
     assert state.trials[1].reason
     assert state.trials[2].outcome is Outcome.ADOPTED
     assert (tmp_path / "out" / "double.py").read_text() == FASTER.text
+
+
+def test_what_is_faster_over_all_and_slower_on_one_workload_is_blocked(tmp_path: Path) -> None:
+    state = run(tmp_path, [[edit("torn", "time_128: 800", time=50)]], workloads=2)
+    trial = state.trials[1]
+    assert trial.outcome is Outcome.REGRESSED
+    assert trial.blocked_by == ["n128"]
+    assert trial.ratio is not None
+    assert trial.ratio.low > 1.0
+    assert "n128" in trial.reason
+    assert tuning_status(state, "n128") == "merge_blocked"
+
+
+def test_the_process_is_the_unit_of_the_figures_that_are_reported(tmp_path: Path) -> None:
+    state = run(tmp_path, [[FASTER]])
+    assert state.final is not None
+    assert state.final.ratio.processes > 4
+    assert state.spread[""].freedom > 4
+    assert state.noise is not None
+    assert state.noise.low < 1.0 < state.noise.high
+
+
+def test_a_close_win_is_won_in_several_fresh_processes(tmp_path: Path) -> None:
+    state = run(tmp_path, [[edit("a little faster", time=368)]])
+    ratio = state.trials[1].ratio
+    assert ratio is not None
+    assert state.trials[1].outcome is not Outcome.ADOPTED or ratio.processes >= CLOSE_BOUTS
 
 
 def test_the_fastest_of_a_round_is_adopted_and_the_others_are_rolled_back(tmp_path: Path) -> None:

@@ -7,9 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opratchet.errors import LedgerError
-from opratchet.ledger.events import Noted, RoundFinished, RunResumed, StrategySkipped
+from opratchet.ledger.events import (
+    BaselineMeasured,
+    MachineChecked,
+    Noted,
+    RoundFinished,
+    RunResumed,
+    StrategySkipped,
+    TrialFinished,
+    TrialPassed,
+)
 from opratchet.ledger.state import fold
-from opratchet.ledger.words import Outcome, StopReason
+from opratchet.ledger.words import Conditions, Outcome, StopReason
 from tests.builders import Story, full_story, sha
 
 FAILED = [o.value for o in Outcome if not o.is_judged and o is not Outcome.PRUNED]
@@ -228,3 +237,96 @@ def test_a_contradiction_is_an_error_that_names_its_line(spoil) -> None:  # type
 def test_a_ledger_without_a_run_has_no_header() -> None:
     with pytest.raises(LedgerError, match="holds no run"):
         _ = fold([]).run
+
+
+def check_machine(story: Story, us: float, change: float, anchored: bool) -> None:
+    """The baseline takes `us` now, `change` times as long as at the last anchor."""
+    seconds = {"measure": 0.5}
+    now = story.latencies(us)
+    story.add(MachineChecked(latency=now, change=change, anchored=anchored, seconds=seconds))
+
+
+def test_a_change_of_the_machine_scales_what_was_measured_before_it_and_not_what_comes_after() -> (
+    None
+):
+    story = Story()
+    story.open(400.0)
+    story.round("adopted")
+    check_machine(story, 600.0, 1.5, anchored=True)
+    state = fold(story.lines)
+    assert state.slowdown == 1.5
+    assert state.anchor == story.latencies(600.0)
+    assert state.baseline == story.latencies(400.0)
+    assert state.incumbent_latency == story.latencies(300.0)
+    assert state.lineage[-1].latency == story.latencies(200.0)
+
+    story.us = 300.0
+    story.round("adopted", speedup=3.0)
+    assert fold(story.lines).incumbent_latency == story.latencies(100.0)
+    check_machine(story, 400.0, 2 / 3, anchored=True)
+    state = fold(story.lines)
+    assert state.slowdown == pytest.approx(1.0)
+    assert state.incumbent_latency["small"].us == pytest.approx(100 * 2 / 3)
+    assert state.lineage[0].slowdown == 1.0
+
+
+def test_the_baseline_is_scaled_while_it_is_the_incumbent() -> None:
+    story = Story()
+    story.open(400.0)
+    check_machine(story, 200.0, 0.5, anchored=True)
+    assert fold(story.lines).incumbent_latency == story.latencies(200.0)
+
+
+def test_a_check_that_finds_no_change_moves_nothing() -> None:
+    story = Story()
+    story.open(400.0)
+    check_machine(story, 410.0, 1.025, anchored=False)
+    state = fold(story.lines)
+    assert (state.slowdown, len(state.checks)) == (1.0, 1)
+    assert state.anchor == state.incumbent_latency == story.latencies(400.0)
+    assert state.seconds == {"measure": 0.5}
+
+
+def test_a_trial_that_passed_before_a_change_keeps_the_speed_it_was_timed_at() -> None:
+    story = Story()
+    story.open(400.0)
+    story.begin_round()
+    trial = story.begin_trial()
+    result = TrialFinished(
+        trial=trial.trial, outcome=Outcome.ADOPTED, latency=story.latencies(200.0)
+    )
+    story.add(TrialPassed(trial=trial.trial, result=result))
+    check_machine(story, 800.0, 2.0, anchored=True)
+    story.add(result)
+    finish(story, trial.trial, trial.source)
+    assert fold(story.lines).incumbent_latency == story.latencies(400.0)
+
+
+def test_a_resumed_run_has_to_check_the_machine() -> None:
+    story = full_story()
+    assert not fold(story.lines).must_check
+    story.add(RunResumed(tool_version="0.1.0"))
+    assert fold(story.lines).must_check
+    check_machine(story, 400.0, 1.0, anchored=False)
+    assert not fold(story.lines).must_check
+
+
+def test_the_conditions_of_each_measurement_are_kept_in_order() -> None:
+    story = Story()
+    story.start()
+    seen = [Conditions(load=0.5), Conditions(load=1.5)]
+    latency = story.latencies(400.0)
+    story.add(BaselineMeasured(latency=latency, conditions=seen[0]))
+    story.begin_round()
+    trial = story.begin_trial().trial
+    story.add(TrialFinished(trial=trial, outcome=Outcome.NO_GAIN, conditions=seen[1]))
+    story.add(MachineChecked(latency=latency, change=1.0, anchored=False))
+    assert fold(story.lines).conditions == seen
+
+
+def test_a_machine_cannot_be_checked_before_its_baseline_is_known() -> None:
+    story = Story()
+    story.start()
+    check_machine(story, 400.0, 1.0, anchored=False)
+    with pytest.raises(LedgerError, match="first latency"):
+        fold(story.lines)

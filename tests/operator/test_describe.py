@@ -35,6 +35,19 @@ def test_each_field_has_its_value_and_its_origin(tmp_path: Path) -> None:
     assert "tolerance int8" not in rows
 
 
+def test_weights_are_shown_where_one_is_not_1(tmp_path: Path) -> None:
+    def rows(manifest: str) -> dict[str, str]:
+        operator = load(write(tmp_path, manifest=manifest))
+        return {row.field: row.value for row in describe(operator) if "workload" in row.field}
+
+    second = '[[workloads]]\nid = "wide"\nshape = { M = 2, N = 9 }\n'
+    assert not any("weight" in value for value in rows(MANIFEST + second + "weight = 1\n").values())
+    found = rows(MANIFEST + second + "weight = 2.5\n")
+    assert found["workload big"].endswith("tune weight 1")
+    assert found["workload wide"].endswith("tune weight 2.5")
+    assert found["workload odd"].endswith("smoke")
+
+
 def test_without_a_target_the_goal_is_told(tmp_path: Path) -> None:
     rows = {row.field: row for row in describe(load(write(tmp_path)))}
     assert rows["target"].value.startswith("better than the baseline")
@@ -57,6 +70,7 @@ def test_the_description_is_plain_json(tmp_path: Path) -> None:
     operator = load(write(tmp_path, manifest=MANIFEST + "[target]\nspeedup = 2\n"))
     said = json.loads(json.dumps(as_dict(operator)))
     assert said["workloads"][0]["shape"] == {"M": 64, "N": 128}
+    assert [workload["weight"] for workload in said["workloads"]] == [1.0, 1.0]
     assert said["target"]["metric"] == "speedup"
     assert said["tolerances"]["float32"] == {"rtol": 1e-4, "atol": 1e-4}
     assert said["provenance"]["backend"] == "opratchet.toml:2"

@@ -52,6 +52,18 @@ BAD = {
     "duplicate id": (WORKLOAD + "\n# again\n" + WORKLOAD.replace("id ", "id  "), "id  ", "workloads[1].id", "'a'"),
     "unknown kind": (WORKLOAD + 'kind = "fast"\n', "kind", "workloads[0].kind", "'tune', 'smoke' or 'skipped'"),
     "skipped without reason": (WORKLOAD + 'kind = "skipped"\n' + WORKLOAD.replace('"a"', '"b"'), "kind", "workloads[0].kind", "reason"),
+    "weight of zero": (WORKLOAD + "weight = 0\n", "weight", "workloads[0].weight", "greater than 0"),
+    "negative weight": (WORKLOAD + "weight = -2.5\n", "weight", "workloads[0].weight", "-2.5"),
+    "infinite weight": (WORKLOAD + "weight = inf\n", "weight", "workloads[0].weight", "finite"),
+    "weight nan": (WORKLOAD + "weight = nan\n", "weight", "workloads[0].weight", "finite"),
+    "boolean weight": (WORKLOAD + "weight = true\n", "weight", "workloads[0].weight", "True"),
+    "weight in quotes": (WORKLOAD + 'weight = "2"\n', "weight", "workloads[0].weight", "without quotes"),
+    "weight of a smoke": (
+        WORKLOAD + WORKLOAD.replace('"a"', '"b"') + 'kind = "smoke"\nweight = 1\n', "weight", "workloads[1].weight", "'b' is smoke",
+    ),
+    "weight of a skipped": (
+        WORKLOAD + WORKLOAD.replace('"a"', '"b"') + 'kind = "skipped"\nreason = "big"\nweight = 2\n', "weight", "workloads[1].weight", "'b' is skipped",
+    ),
     "nothing to tune": (WORKLOAD + 'kind = "smoke"\n', "kind", "workloads[0].kind", "`tune`"),
     "no workload": ("workloads = []\n", "workloads", "workloads", "at least one"),
     "knob without values": ("[knobs]\nblock_M = []\n", "block_M", "knobs.block_M", "at least one"),

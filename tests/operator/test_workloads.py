@@ -196,6 +196,26 @@ def test_listed_workloads_can_have_a_kind_and_a_reason(tmp_path: Path) -> None:
     assert "reason" in message
 
 
+def test_listed_workloads_can_have_weights(tmp_path: Path) -> None:
+    listed = (
+        "WORKLOADS = [\n  {'M': 1, 'N': 2, 'weight': 3},\n  {'M': 3, 'N': 5},\n"
+        "  {'id': 'c', 'shape': {'M': 7, 'N': 9}, 'weight': 0.5},\n]\n"
+    )
+    operator = load(write(tmp_path, listed + SOURCE))
+    assert [workload.weight for workload in operator.workloads] == [3.0, 1.0, 0.5]
+    assert [workload.record().weight for workload in operator.workloads] == [3.0, 1.0, 0.5]
+    message = refused(lambda: load(write(tmp_path, listed.replace("3}", "0}", 1) + SOURCE)))
+    assert "norm.py:2: `weight`" in message
+
+
+def test_a_parameter_of_the_kernel_is_not_taken_for_a_weight(tmp_path: Path) -> None:
+    text = SOURCE.replace("eps=EPS, block_M", "eps=EPS, weight=1.0, block_M")
+    listed = "WORKLOADS = [{'M': 1, 'N': 2, 'weight': 3.0}]\n"
+    [workload] = load(write(tmp_path, listed + text)).workloads
+    assert workload.params == {"weight": 3.0}
+    assert workload.weight == 1.0
+
+
 @pytest.mark.parametrize(
     ("listed", "words"),
     [

@@ -52,6 +52,19 @@ def test_memory_is_the_share_of_the_time_that_the_traffic_explains() -> None:
     assert found(work=twice, latency_us=80.0)["memory"].score == pytest.approx(0.5)
 
 
+def test_the_evidence_never_names_a_part_that_is_larger_than_the_whole() -> None:
+    part = r"([\d.]+) us of ([\d.]+) us"
+    taken, whole = re.search(part, found(latency_us=40.0)["memory"].evidence).groups()  # type: ignore[union-attr]
+    assert (taken, whole) == ("20", "40")
+    for latency_us in (20.0, 19.9, 5.0):
+        evidence = found(latency_us=latency_us)["memory"].evidence
+        assert re.search(part, evidence) is None
+        assert (
+            f"would take 20 us at the copy bandwidth of 50 GB/s, which explains all {latency_us:g} us"
+            in evidence
+        )
+
+
 def test_a_kernel_at_copy_bandwidth_is_bound_by_memory() -> None:
     assert next(iter(found(latency_us=20.0))) == "memory"
 

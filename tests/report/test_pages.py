@@ -13,7 +13,8 @@ from opratchet.ledger.words import MetricKind, Outcome, StopReason, TargetRecord
 from opratchet.report.opt_log import opt_log
 from opratchet.report.stage_result import stage_result
 from opratchet.report.words import OUTCOME, Lang
-from tests.builders import Story, full_story
+from tests.builders import Story, full_story, ratio
+from tests.report.weights import weighted
 
 FOLDER = PurePath("examples/norm/rmsnorm/perf_opt")
 
@@ -329,3 +330,30 @@ def test_pages_are_the_same_each_time() -> None:
     lines = full_story().lines
     first, second = fold(lines), fold(lines)
     assert opt_log(first, "zh", FOLDER) == opt_log(second, "zh", FOLDER)
+
+
+@pytest.mark.parametrize(
+    ("lang", "words"), [("zh", "合并受阻于"), ("en", "the merge is blocked by")]
+)
+def test_a_blocked_merge_names_the_workloads_with_their_figures(lang: Lang, words: str) -> None:
+    story = Story()
+    story.open()
+    story.begin_round()
+    trial = story.begin_trial()
+    story.end_trial(trial.trial, Outcome.REGRESSED)
+    blocked = {"ratios": {"small": ratio(1.5), "large": ratio(0.7)}, "blocked_by": ["large"]}
+    event = story.lines[-1].event.model_copy(update=blocked)
+    story.lines[-1] = story.lines[-1].model_copy(update={"event": event})
+    heading = {"zh": "## 附录 A：全部尝试", "en": "## Appendix A: every trial"}[lang]
+    reason = table(page(story, lang), heading)[-1][-1]
+    assert reason.startswith("reason of regressed; ")
+    assert f"{words} large 0.70x [0.69, 0.71]" in reason
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_weights_are_named_where_they_differ(lang: Lang) -> None:
+    plain = Story()
+    plain.open()
+    assert "large 1" not in page(plain, lang)
+    head = page(weighted(Story(), small=2.5), lang).splitlines()[:6]
+    assert any("small 2.5, large 1" in line for line in head)

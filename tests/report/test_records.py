@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
 import pytest
 
+from opratchet.ledger.events import RoundFinished
 from opratchet.ledger.state import fold
 from opratchet.ledger.words import Outcome
 from opratchet.report.records import perf_records, workload_inventory
@@ -180,19 +182,91 @@ def test_statuses_of_a_run_without_gain() -> None:
     assert inventory(story)["small"]["tuning_status"] == "no_gain"
 
 
-def test_a_gain_on_one_workload_only_is_merge_blocked() -> None:
-    story = Story()
-    story.open()
+def statuses(story: Story) -> dict[str, str]:
+    return {
+        name: entry["tuning_status"]
+        for name, entry in inventory(story).items()
+        if entry["kind"] == "tune"
+    }
+
+
+def mixed_trial(story: Story, outcome: Outcome, blocked_by: Sequence[str], **ratios: float) -> None:
+    """A trial in a round of its own that is not adopted, with these ratios."""
     story.begin_round()
     trial = story.begin_trial()
-    story.end_trial(trial.trial, Outcome.NO_GAIN)
+    story.end_trial(trial.trial, outcome)
     mixed = story.lines[-1].event.model_copy(
-        update={"ratios": {"small": ratio(1.5), "large": ratio(0.7)}}
+        update={
+            "ratios": {name: ratio(value) for name, value in ratios.items()},
+            "blocked_by": list(blocked_by),
+        }
     )
     story.lines[-1] = story.lines[-1].model_copy(update={"event": mixed})
-    found = inventory(story)
-    assert found["small"]["tuning_status"] == "merge_blocked"
-    assert found["large"]["tuning_status"] == "no_gain"
+    story.add(
+        RoundFinished(
+            round=story.rounds, adopted=None, shown=None, version="", incumbent=story.incumbent
+        )
+    )
+
+
+def test_a_gain_on_one_workload_that_is_no_gain_over_all_is_blocked_for_that_one() -> None:
+    story = Story()
+    story.open()
+    mixed_trial(story, Outcome.REGRESSED, [], small=1.5, large=0.6)
+    assert statuses(story) == {"small": "merge_blocked", "large": "no_gain"}
+
+
+def test_the_workload_that_blocks_a_gain_over_all_is_merge_blocked_itself() -> None:
+    story = Story(tune=("small", "large", "flat"))
+    story.open()
+    mixed_trial(story, Outcome.REGRESSED, ["large"], small=1.5, large=0.9, flat=1.0)
+    assert statuses(story) == {
+        "small": "merge_blocked",
+        "large": "merge_blocked",
+        "flat": "no_gain",
+    }
+
+
+def test_a_small_gain_that_nothing_blocks_is_no_gain() -> None:
+    story = Story()
+    story.open()
+    mixed_trial(story, Outcome.NO_GAIN, [], small=1.02, large=1.0)
+    assert statuses(story) == {"small": "no_gain", "large": "no_gain"}
+
+
+def test_what_blocked_once_and_was_won_later_is_merged() -> None:
+    story = Story()
+    story.open()
+    mixed_trial(story, Outcome.REGRESSED, ["large"], small=1.5, large=0.9)
+    assert set(statuses(story).values()) == {"merge_blocked"}
+    story.round("adopted")
+    assert set(statuses(story).values()) == {"winner_merged"}
+    story.close()
+    assert set(statuses(story).values()) == {"winner_merged"}
+
+
+def test_a_workload_on_which_the_delivered_version_is_not_faster_is_not_won() -> None:
+    story = Story()
+    story.open()
+    mixed_trial(story, Outcome.REGRESSED, ["large"], small=1.5, large=0.9)
+    story.round("adopted")
+    story.close()
+    final = next(n for n, line in enumerate(story.lines) if line.event.type == "final_measured")
+    mixed = story.lines[final].event.model_copy(
+        update={"ratios": {"small": ratio(2.0), "large": ratio(1.0)}}
+    )
+    story.lines[final] = story.lines[final].model_copy(update={"event": mixed})
+    assert statuses(story) == {"small": "winner_merged", "large": "merge_blocked"}
+
+
+def test_an_adopted_gain_that_was_not_found_again_is_no_gain() -> None:
+    story = Story()
+    story.open()
+    story.round("adopted", speedup=1.02)
+    assert set(statuses(story).values()) == {"winner_merged"}
+    story.stop()
+    story.measure_final(400.0, 400.0)
+    assert set(statuses(story).values()) == {"no_gain"}
 
 
 def test_smoke_accuracy_is_not_passed_before_it_was_checked() -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import PurePath
 
-from hypothesis import given
-from hypothesis import strategies as st
 from pytest import approx
 
 from opratchet.ledger.events import BaselineMeasured
 from opratchet.ledger.state import fold
 from opratchet.ledger.words import Outcome, StopReason
-from opratchet.report.figures import average, geometric_mean, percent_gain
+from opratchet.report.figures import average, percent_gain
 from opratchet.report.summary import summary
 from tests.builders import Story, full_story, latency
+from tests.report.weights import weighted
 
 FOLDER = PurePath("examples/norm/rmsnorm/perf_opt")
 KEYS = [
@@ -50,8 +49,8 @@ def test_a_complete_run() -> None:
     assert set(found["outcomes"]) == {outcome.value for outcome in Outcome}
     assert found["outcomes"]["adopted"] == 2
     assert found["by_workload"] == [
-        {"id": "small", "baseline_us": 400.0, "final_us": 100.0, "speedup": 4.0},
-        {"id": "large", "baseline_us": 400.0, "final_us": 100.0, "speedup": 4.0},
+        {"id": "small", "baseline_us": 400.0, "final_us": 100.0, "speedup": 4.0, "weight": 1.0},
+        {"id": "large", "baseline_us": 400.0, "final_us": 100.0, "speedup": 4.0, "weight": 1.0},
     ]
     assert found["output"] == "examples/norm/rmsnorm/perf_opt/rmsnorm.py"
     assert found["ledger"] == "examples/norm/rmsnorm/perf_opt/ledger.jsonl"
@@ -118,11 +117,15 @@ def test_latencies_are_averaged_geometrically_over_the_measured_workloads() -> N
     assert average(state, {"a": latency(1.0)}) is None
 
 
-@given(st.lists(st.floats(1e-6, 1e9), min_size=1, max_size=50), st.floats(1e-3, 1e3))
-def test_geometric_mean_scales_and_stays_within_its_values(us: list[float], factor: float) -> None:
-    mean = geometric_mean(us)
-    assert min(us) * (1 - 1e-9) <= mean <= max(us) * (1 + 1e-9)
-    assert geometric_mean(x * factor for x in us) == approx(mean * factor)
+def test_an_average_has_the_weights_of_the_workloads() -> None:
+    story = weighted(Story(), small=3.0, large=1.0)
+    story.add(BaselineMeasured(latency={"small": latency(100.0), "large": latency(1600.0)}))
+    state = fold(story.lines)
+    found = average(state, state.baseline)
+    assert found is not None
+    assert found.us == approx(200.0)
+    assert (found.low_us, found.high_us) == approx((198.0, 202.0))
+    assert [w["weight"] for w in summary(state, FOLDER)["by_workload"]] == [3.0, 1.0]
 
 
 def test_percent_gain_is_the_seeds() -> None:

@@ -17,8 +17,8 @@ from opratchet.backend.registry import BACKENDS, get_backend
 from opratchet.cli.tune import require_backend
 from opratchet.cli.view import View, microseconds, ratio_text
 from opratchet.errors import BadInput
-from opratchet.judge.decision import Rule
 from opratchet.lab.bench import Lab
+from opratchet.ledger.plural import counted
 from opratchet.ledger.state import RunState, apply, fold
 from opratchet.ledger.store import LEDGER, holder, read_lines
 from opratchet.operator.model import Operator
@@ -39,7 +39,7 @@ def measure_operator(operator: Operator, *, as_json: bool) -> None:
     clock, console = Clock(), Console(stderr=as_json)
     with Lab(operator) as lab:
         build, accuracy = session.open_gate(lab, clock)
-        baseline = session.measure_baseline(lab, build, Rule(), clock)
+        baseline = session.measure_baseline(lab, build, clock)
     if as_json:
         print_json(
             {
@@ -74,7 +74,7 @@ def diagnose_operator(operator: Operator, *, as_json: bool) -> None:
     clock, console = Clock(), Console(stderr=as_json)
     with Lab(operator) as lab:
         build, _accuracy = session.open_gate(lab, clock)
-        baseline = session.measure_baseline(lab, build, Rule(), clock)
+        baseline = session.measure_baseline(lab, build, clock)
         bottlenecks, facts = lab.backend.diagnose(
             operator, operator.text, build.artifacts, baseline.latency
         )
@@ -103,13 +103,14 @@ def show_status(folder: Path, *, as_json: bool) -> None:
         print_json({**summary(state, folder), "running": running is not None, "process": running})
         return
     console = Console()
-    view = View(console, int(state.run.options["max_rounds"]), None)
+    view = View(console, int(state.options["max_rounds"]), None)
     replayed = RunState()
     for line in read_lines(folder / LEDGER):
         apply(replayed, line)
         view.event(line, replayed)
     where = f"running (process {running})" if running else "not running"
-    console.print(f"{where}: {len(state.finished_rounds)} rounds, {state.experiments} experiments")
+    rounds = counted(len(state.finished_rounds), "round")
+    console.print(f"{where}: {rounds}, {counted(state.experiments, 'experiment')}")
 
 
 def stop_run(folder: Path) -> None:

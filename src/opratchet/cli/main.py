@@ -5,15 +5,34 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from opratchet import __version__
+from opratchet.cli import compare, selftest
 from opratchet.errors import OpratchetError, UserStopped
+
+
+class Commands(TyperGroup):
+    """The commands. Ctrl-C ends any of them with the exit code of a stop by the user, where typer has one of its own."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was named.
+
+        Raises:
+            UserStopped: Ctrl-C.
+        """
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise UserStopped("stopped at once") from None
+
 
 app = typer.Typer(
     name="opratchet",
+    cls=Commands,
     help="Makes compute kernels faster and proves it: one change at a time, correctness before speed.",
     no_args_is_help=True,
     add_completion=False,
@@ -33,6 +52,15 @@ Json = Annotated[
 ]
 BackendName = Annotated[str | None, typer.Option(help="Backend; `doctor` lists them.")]
 FlowName = Annotated[str | None, typer.Option(help="Flow, e.g. tilelang.")]
+MaxRounds = Annotated[int | None, typer.Option(min=1, help="Rounds at most (10).")]
+Patience = Annotated[int | None, typer.Option(min=1, help="Rounds in a row without gain (3).")]
+MaxExperiments = Annotated[
+    int | None, typer.Option(min=1, help="Candidates at most, failed ones included (120).")
+]
+Budget = Annotated[
+    float | None,
+    typer.Option(min=1, help="Seconds at most, from this command on; what is running is finished."),
+]
 Lang = Annotated[str, typer.Option(help="Language of the files left behind: zh or en.")]
 
 
@@ -42,16 +70,10 @@ def tune(
     backend: BackendName = None,
     flow: FlowName = None,
     out: Out = None,
-    max_rounds: Annotated[int | None, typer.Option(min=1, help="Rounds at most (10).")] = None,
-    patience: Annotated[
-        int | None, typer.Option(min=1, help="Rounds in a row without gain (3).")
-    ] = None,
-    max_experiments: Annotated[
-        int | None, typer.Option(min=1, help="Candidates at most, failed ones included (120).")
-    ] = None,
-    budget: Annotated[
-        float | None, typer.Option(min=1, help="Seconds at most; what is running is finished.")
-    ] = None,
+    max_rounds: MaxRounds = None,
+    patience: Patience = None,
+    max_experiments: MaxExperiments = None,
+    budget: Budget = None,
     target_us: Annotated[
         float | None, typer.Option(help="Stop at this latency, microseconds a call.")
     ] = None,
@@ -73,26 +95,40 @@ def tune(
 ) -> None:
     """Make an operator faster: gate, baseline, rounds, delivery."""
     from opratchet import session
-    from opratchet.cli.operators import load, stop_rules
+    from opratchet.cli.operators import given_limits, load, stop_rules
     from opratchet.cli.tune import run_new
     from opratchet.operator.discover import Overrides
 
     overrides = Overrides(backend, flow, target_us, target_throughput, target_speedup)
     operator = load(path, overrides)
-    rules = stop_rules(operator.flow, max_rounds, patience, max_experiments, budget)
+    limits = given_limits(max_rounds, patience, max_experiments, budget)
+    rules = stop_rules(operator.flow, limits)
     options = session.Options(rules, minimum_effect, seed, _language(lang))
     folder = out or operator.root / "perf_opt"
     raise typer.Exit(run_new(operator, folder, options, fresh=fresh, as_json=as_json))
 
 
 @app.command()
-def resume(path: OperatorPath, out: Out = None, as_json: Json = False) -> None:
-    """Go on with a run that was interrupted; nothing that was measured is measured again."""
-    from opratchet.cli.operators import load_as_recorded
+def resume(
+    path: OperatorPath,
+    out: Out = None,
+    max_rounds: MaxRounds = None,
+    patience: Patience = None,
+    max_experiments: MaxExperiments = None,
+    budget: Budget = None,
+    as_json: Json = False,
+) -> None:
+    """Go on with a run that was interrupted or stopped; nothing that was measured is measured again.
+
+    A limit that is given holds instead of the recorded one from here on, for all that was done and is to come together;
+    only a budget is counted anew.
+    """
+    from opratchet.cli.operators import given_limits, load_as_recorded
     from opratchet.cli.tune import run_again
 
     operator, folder = load_as_recorded(path, out)
-    raise typer.Exit(run_again(operator, folder, as_json=as_json))
+    limits = given_limits(max_rounds, patience, max_experiments, budget)
+    raise typer.Exit(run_again(operator, folder, limits, as_json=as_json))
 
 
 @app.command()
@@ -170,6 +206,10 @@ def doctor(as_json: Json = False) -> None:
     examine(as_json=as_json)
 
 
+app.command()(compare.compare)
+app.add_typer(selftest.app, name="selftest")
+
+
 def _version(value: bool) -> None:
     if value:
         print(f"opratchet {__version__}")
@@ -200,12 +240,6 @@ def run() -> None:
         app()
     except OpratchetError as error:
         _fail(error)
-    except KeyboardInterrupt:
-        _fail(
-            UserStopped(
-                "stopped at once; nothing on record is lost", fix="Go on with `opratchet resume`."
-            )
-        )
     except BrokenPipeError:
         sys.exit(1)
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -56,18 +57,22 @@ def run_folder(path: Path, out: Path | None) -> Path:
     )
 
 
-def stop_rules(
-    flow: str,
+def given_limits(
     max_rounds: int | None,
     patience: int | None,
     max_experiments: int | None,
     budget: float | None,
-) -> StopRules:
-    """The flow's stop rules with what the command line says."""
-    given: dict[str, Any] = {
+) -> dict[str, Any]:
+    """The stop rules that the command line names, as the fields of `StopRules`."""
+    named: dict[str, Any] = {
         "max_rounds": max_rounds,
         "patience": patience,
         "max_experiments": max_experiments,
         "budget_seconds": budget,
     }
-    return replace(get_flow(flow).stop, **{k: v for k, v in given.items() if v is not None})
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def stop_rules(flow: str, limits: Mapping[str, Any]) -> StopRules:
+    """The flow's stop rules with what the command line says."""
+    return replace(get_flow(flow).stop, **limits)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -13,11 +14,11 @@ from opratchet import session
 from opratchet.cli.interrupt import Interrupts
 from opratchet.cli.view import View
 from opratchet.engine import tune
-from opratchet.errors import EnvironmentMissing
+from opratchet.errors import EnvironmentMissing, UserStopped
 from opratchet.lab.bench import Lab
 from opratchet.ledger.events import Delivered, Line, RoundFinished
 from opratchet.ledger.state import RunState, apply
-from opratchet.ledger.store import Ledger
+from opratchet.ledger.store import LEDGER, Ledger
 from opratchet.ledger.words import StopReason
 from opratchet.operator.model import Operator
 from opratchet.report.stage_result import stage_result
@@ -43,10 +44,10 @@ def run_new(
     return _drive(operator, folder, options, console, open_ledger, as_json)
 
 
-def run_again(operator: Operator, folder: Path, *, as_json: bool) -> int:
-    """Go on with an interrupted run; gives the exit code."""
+def run_again(operator: Operator, folder: Path, limits: Mapping[str, Any], *, as_json: bool) -> int:
+    """Go on with an interrupted run, under other limits where they are given; gives the exit code."""
     console = Console(stderr=as_json)
-    ledger, options = session.reopen(folder, operator)
+    ledger, options = session.reopen(folder, operator, limits)
     return _drive(operator, folder, options, console, lambda _l, _c, _v: ledger, as_json)
 
 
@@ -68,18 +69,32 @@ def _drive(
         if isinstance(line.event, (RoundFinished, Delivered)):
             rebuild(folder, state, lang)  # type: ignore[arg-type]
 
-    with (
-        Lab(operator) as lab,
-        view,
-        Interrupts(view.progress) as stop_asked,
-        open_ledger(lab, clock, view) as ledger,
-    ):
-        run = session.assemble(lab, ledger, options, clock, listen, view.progress, stop_asked)
-        replay(ledger, view)
-        state = tune(run)
+    try:
+        with (
+            Lab(operator) as lab,
+            view,
+            Interrupts(view.notice) as stop_asked,
+            open_ledger(lab, clock, view) as ledger,
+        ):
+            run = session.assemble(lab, ledger, options, clock, listen, view.progress, stop_asked)
+            replay(ledger, view)
+            state = tune(run)
+    except KeyboardInterrupt:
+        raise _stopped_at_once(folder) from None
     _close(state, folder, lang, as_json)
     stopped = state.stop is not None and state.stop.reason is StopReason.USER_STOP
     return USER_STOP_EXIT if stopped else 0
+
+
+def _stopped_at_once(folder: Path) -> UserStopped:
+    """What a second Ctrl-C leaves."""
+    if not (folder / LEDGER).exists():
+        return UserStopped("stopped at once, before anything was recorded")
+    return UserStopped(
+        "stopped at once; nothing that is on record is lost",
+        where=str(folder),
+        fix="Go on with `opratchet resume`.",
+    )
 
 
 def replay(ledger: Ledger, view: View) -> None:

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.status import Status
 
-from opratchet.flow.stop import incumbent_latency, total_speedup
+from opratchet.cli.pace import Pace, about
+from opratchet.flow.stop import total_speedup
 from opratchet.ledger.events import (
     BaselineMeasured,
     Delivered,
@@ -25,11 +26,13 @@ from opratchet.ledger.events import (
     Noted,
     RoundFinished,
     RoundStarted,
+    RunResumed,
     RunStarted,
     Stopped,
     TrialFinished,
     TrialPassed,
 )
+from opratchet.ledger.plural import counted
 from opratchet.ledger.state import RunState
 from opratchet.ledger.words import Outcome, Ratio
 
@@ -60,6 +63,8 @@ class View:
         self.budget = budget
         self.started = time.monotonic()
         self._doing = "starting"
+        self._notice = ""
+        self._pace = Pace()
         self._state: RunState | None = None
         self._status: Status | None = None
 
@@ -82,24 +87,40 @@ class View:
         """What is being done now."""
         self._doing = text
         if self._status is not None:
-            self._status.update(escape(self._status_line()))
+            self._status.update(escape(self.status_line()))
 
-    def _status_line(self) -> str:
+    def notice(self, text: str) -> None:
+        """What stands in the status line from now on, whatever is being done."""
+        self._notice = text
+        self.progress(self._doing)
+
+    def status_line(self) -> str:
+        """What stands below the lines on a terminal: what is being done, how far the run is, how long it may take."""
+        now = time.monotonic()
         parts = [self._doing]
         if self._state is not None and self._state.baseline:
             done = len(self._state.finished_rounds)
-            parts.append(f"{done}/{self.max_rounds} rounds")
+            parts.append(f"{done}/{counted(self.max_rounds, 'round')}")
             parts.append(f"incumbent {total_speedup(self._state):.2f}x")
-        elapsed = time.monotonic() - self.started
-        if self.budget is not None:
-            parts.append(f"{max(0.0, self.budget - elapsed):.0f} s left")
-        else:
-            parts.append(f"{elapsed:.0f} s")
-        return "   ".join(parts)
+        parts.append(f"{now - self.started:.0f} s")
+        parts.append(self._notice or self._left(now))
+        return "   ".join(filter(None, parts))
+
+    def _left(self, now: float) -> str:
+        """How long it may still take; empty when nobody can tell. The budget is a limit, the rounds give an estimate."""
+        state = self._state
+        estimate = None
+        if state is not None and state.stop is None:
+            estimate = self._pace.left(self.max_rounds - len(state.finished_rounds), now)
+        budget = None if self.budget is None else max(0.0, self.started + self.budget - now)
+        if estimate is not None and (budget is None or estimate < budget):
+            return f"{about(estimate)} left at most"
+        return "" if budget is None else f"{budget:.0f} s left"
 
     def event(self, line: Line, state: RunState) -> None:
         """Print what this event decided."""
         self._state = state
+        self._pace.see(line, time.monotonic())
         show = _SHOW.get(type(line.event))
         if show is not None:
             for text in show(line.event, state):
@@ -114,20 +135,25 @@ def _run_started(event: RunStarted, _state: RunState) -> list[str]:
     ):
         goal = f"{event.target.metric} {event.target.value:g} ({event.target.source})"
     where = event.machine.get("model", "this machine")
-    rounds = event.options.get("max_rounds")
+    rounds = counted(int(event.options["max_rounds"]), "round")
     return [
         f"[bold]{escape(event.operator)}[/]   {event.backend}   {event.metric_kind.value}: 1 core of {escape(str(where))}"
-        f"   goal: {escape(goal)}, at most {rounds} rounds"
+        f"   goal: {escape(goal)}, at most {rounds}"
     ]
+
+
+def _run_resumed(event: RunResumed, _state: RunState) -> list[str]:
+    limits = "   ".join(f"{name.replace('_', ' ')} {v:g}" for name, v in event.options.items())
+    return [f"resumed   {limits}".rstrip()]
 
 
 def _gate_passed(event: GatePassed, state: RunState) -> list[str]:
     worst = max(event.accuracy, key=lambda record: record.max_abs, default=None)
-    workloads = len({record.workload for record in event.accuracy})
+    workloads = counted(len({record.workload for record in event.accuracy}), "workload")
     error = ""
     if worst is not None:
         error = f", largest absolute error {worst.max_abs:.1e} (allowed {worst.atol:.0e} + {worst.rtol:.0e} relative)"
-    return [f"gate      accuracy pass   {workloads} workloads{error}"]
+    return [f"gate      accuracy pass   {workloads}{error}"]
 
 
 def _baseline(event: BaselineMeasured, _state: RunState) -> list[str]:
@@ -182,9 +208,10 @@ def _trial_finished(event: TrialFinished, state: RunState) -> list[str]:
 
 def _round_finished(event: RoundFinished, state: RunState) -> list[str]:
     if event.adopted is None:
-        return [f"      nothing adopted   {state.rounds_without_gain} rounds without gain"]
+        rounds = counted(state.rounds_without_gain, "round")
+        return [f"      nothing adopted   {rounds} without gain"]
     trial = state.trials[event.adopted]
-    latency = "   ".join(f"{n} {microseconds(v.us)}" for n, v in incumbent_latency(state).items())
+    latency = "   ".join(f"{n} {microseconds(v.us)}" for n, v in state.incumbent_latency.items())
     return [
         f"      [green]adopted[/] {escape(trial.title)}   {escape(latency)}   {total_speedup(state):.2f}x so far"
     ]
@@ -222,6 +249,7 @@ def _noted(event: Noted, _state: RunState) -> list[str]:
 
 _SHOW: dict[type[Any], Callable[[Any, RunState], list[str]]] = {
     RunStarted: _run_started,
+    RunResumed: _run_resumed,
     GatePassed: _gate_passed,
     BaselineMeasured: _baseline,
     Diagnosed: _diagnosed,

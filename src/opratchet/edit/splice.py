@@ -64,6 +64,10 @@ class Places:
         found = self._spans[node]
         return found.start, found.start + found.length
 
+    def line(self, node: cst.CSTNode) -> int:
+        """The line that a node begins in, from 1."""
+        return self._raw.count(b"\n", 0, self.span(node)[0]) + 1
+
     def replace(self, node: cst.CSTNode, text: str) -> Splice:
         """Write something else in the place of a node."""
         return Splice(*self.span(node), text)

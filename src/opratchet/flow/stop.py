@@ -6,8 +6,9 @@ import math
 
 from opratchet.flow.model import StopRules
 from opratchet.ledger.events import Stopped
+from opratchet.ledger.plural import counted
 from opratchet.ledger.state import RunState
-from opratchet.ledger.words import Latency, StopReason, TargetRecord
+from opratchet.ledger.words import StopReason, TargetRecord
 
 
 def stop_rule(state: RunState, rules: StopRules, elapsed: float, asked: bool) -> Stopped | None:
@@ -25,12 +26,12 @@ def stop_rule(state: RunState, rules: StopRules, elapsed: float, asked: bool) ->
     if target is not None and target_reached(state, target):
         return Stopped(reason=StopReason.TARGET_REACHED, detail=describe_target(target))
     if state.rounds_without_gain >= rules.patience:
-        detail = f"no gain in {rules.patience} rounds"
+        detail = f"no gain in {counted(rules.patience, 'round')}"
         return Stopped(reason=StopReason.NO_GAIN, detail=detail)
     if len(state.finished_rounds) >= rules.max_rounds:
-        return Stopped(reason=StopReason.MAX_ROUNDS, detail=f"{rules.max_rounds} rounds")
+        return Stopped(reason=StopReason.MAX_ROUNDS, detail=counted(rules.max_rounds, "round"))
     if state.experiments >= rules.max_experiments:
-        detail = f"{rules.max_experiments} experiments"
+        detail = counted(rules.max_experiments, "experiment")
         return Stopped(reason=StopReason.MAX_EXPERIMENTS, detail=detail)
     if rules.budget_seconds is not None and elapsed >= rules.budget_seconds:
         detail = f"{rules.budget_seconds:.0f} s spent"
@@ -44,7 +45,7 @@ def target_reached(state: RunState, target: TargetRecord) -> bool:
     "Better than the baseline" (a speed-up of at least 1) never ends a run: it is the goal of every run, which goes on
     until another rule holds.
     """
-    latencies = incumbent_latency(state)
+    latencies = state.incumbent_latency
     if target.workload:
         latencies = {k: v for k, v in latencies.items() if k == target.workload}
     if not latencies:
@@ -54,11 +55,6 @@ def target_reached(state: RunState, target: TargetRecord) -> bool:
     if target.metric == "throughput":
         return all(1e6 / latency.us >= target.value for latency in latencies.values())
     return target.value > 1.0 and total_speedup(state) >= target.value
-
-
-def incumbent_latency(state: RunState) -> dict[str, Latency]:
-    """Latency of the incumbent by workload, as it was measured when it was adopted."""
-    return state.lineage[-1].latency if state.lineage else state.baseline
 
 
 def total_speedup(state: RunState) -> float:

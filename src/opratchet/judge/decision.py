@@ -1,17 +1,17 @@
-"""Gate 6: whether a candidate is faster, from interleaved pairs.
+"""Gate 6: whether a candidate is faster, from what several pairs of fresh processes say.
 
-The incumbent and the candidate run side by side and are timed in turns (ABBA), so slow drift and changes of the
-machine's state hit both. Each ABBA, two pairs, gives one log ratio, `ln(incumbent / candidate)`. The centre and the interval of
-these are estimated by the trimmed mean with the Student interval of Yuen: K. K. Yuen, "The two-sample trimmed t for
-unequal population variances", Biometrika 61 (1974) 165-170, in its one-sample form (Tukey and McLaughlin 1963): 20 %
-are cut from each end, which keeps a burst of foreign load from deciding, and the variance is the winsorised one.
+A *bout* is one pair of processes, incumbent and candidate, alive side by side on one CPU and timed in turns (ABBA). It gives
+log ratios `ln(incumbent / candidate)`; their trimmed mean (`robust`) is one unit. The interval of the speed-up comes from
+the units and from how much a fresh process alone moves a timing here (`spread`).
 
-A process can be faster or slower by some per cent for all its life, because of where its memory and code happen to
-lie. A close win (`Rule.is_close`) is therefore repeated in a second pair of fresh processes, and has to be won again.
+Noise and worth are two questions. *Faster* means that the interval lies above 1, which is about noise, and that the centre
+is at least the minimum effect, which is about what is worth a change. A win or loss that process states could feign, one
+within `CLOSE`, counts only after `CLOSE_BOUTS` bouts.
 
-Sampling looks at the data after a growing number of pairs (`LOOKS`) and stops as soon as the answer is clear. Each look
-is one chance to be wrong, and so is each trial of a run: the error allowed to a whole run is divided evenly
-over both (Bonferroni), so that the chance that a run adopts anything that is not faster stays under that bound.
+Sampling looks at the data after a growing number of pairs and bouts (`duel`). Each look is one chance to be wrong, and so
+is each trial of a run: the error allowed to a whole run is divided evenly over both (Bonferroni), so that the chance that
+a run adopts anything that is not faster stays under that bound. What ends a comparison without a win costs power, not
+error, and uses plain intervals.
 """
 
 from __future__ import annotations
@@ -23,19 +23,38 @@ from enum import Enum
 
 import numpy as np
 
+from opratchet.judge.robust import Centre, by_turns, trimmed
+from opratchet.judge.spread import Spread
 from opratchet.ledger.words import Ratio
 
-LOOKS = (24, 60, 150, 400, 800)
-TRIM = 0.2
+# Pairs after which the first bout is looked at, and numbers of bouts after which all of them are.
+FIRST_LOOKS = (24, 60, 150)
+BOUT_LOOKS = (2, 4, 6, 9, 14, 21, 32, 48, 72, 108, 160, 240)
+LOOKS = len(FIRST_LOOKS) + len(BOUT_LOOKS)
+# States of a process are 3 to 5 % apart, so that a pair of processes can feign a little over 10 %.
 CLOSE = 1.15
+CLOSE_BOUTS = 6
+# From this many bouts on, a comparison that will not find the gain that is looked for is given up.
+PATIENCE = 9
+PLAIN = 0.95
+DOUBTLESS = 0.99
+
+TOTAL = ""  # key of the aggregate over the workloads
+
+Logs = Mapping[str, Sequence[float]]
 
 
 class Verdict(str, Enum):
-    """What the pairs say of the candidate. `TIE`: any gain is smaller than the minimum effect."""
+    """What the bouts say of the candidate against the incumbent.
+
+    `TIE`: any difference is smaller than the minimum effect. `BLOCKED`: faster over all workloads, slower on one.
+    `INCONCLUSIVE`: nothing of this could be told.
+    """
 
     FASTER = "faster"
     SLOWER = "slower"
     TIE = "tie"
+    BLOCKED = "blocked"
     INCONCLUSIVE = "inconclusive"
 
 
@@ -46,76 +65,151 @@ class Rule:
     Attributes:
         minimum_effect: Smallest gain worth a change, as a fraction; apart from noise.
         run_error: Chance allowed to a whole run to adopt anything that is not faster.
-        trials: How many trials the run may hold, over which `run_error` is divided.
+        trials: How many comparisons the run may hold, over which `run_error` is divided.
+        worthwhile: Gain, as a fraction, that is looked for as long as the data leave it possible; what can only be smaller
+            is given up sooner.
+        two_sided: Whether it matters how much slower the candidate is. A run only asks whether it is faster.
     """
 
     minimum_effect: float = 0.01
     run_error: float = 0.01
     trials: int = 100
-
-    def is_close(self, ratio: Ratio) -> bool:
-        """Whether a win is small enough to come from the state of one process."""
-        return ratio.low < CLOSE
+    worthwhile: float = 0.03
+    two_sided: bool = False
 
     @property
     def confidence(self) -> float:
         """Two-sided confidence of the interval at each look."""
-        return 1.0 - 2.0 * self.run_error / (self.trials * len(LOOKS))
+        return 1.0 - 2.0 * self.run_error / (self.trials * LOOKS)
 
 
-def by_turns(log_ratios: Sequence[float]) -> list[float]:
-    """The two pairs of each ABBA averaged; a last single pair is left out."""
-    return [(a + b) / 2 for a, b in zip(log_ratios[::2], log_ratios[1::2], strict=False)]
+@dataclass(frozen=True)
+class Decision:
+    """The answer with its figures.
+
+    Attributes:
+        verdict: The answer; None asks for more samples.
+        ratio: Aggregate speed-up over the workloads (weighted geometric mean).
+        ratios: Speed-up by workload.
+        slower: Workloads on which the candidate is credibly slower.
+    """
+
+    verdict: Verdict | None
+    ratio: Ratio
+    ratios: dict[str, Ratio]
+    slower: tuple[str, ...] = ()
 
 
-def interval(log_ratios: Sequence[float], confidence: float) -> tuple[float, float, float]:
-    """Trimmed mean of log ratios and its Yuen interval, as natural logarithms: centre, low, high.
+class Tally:
+    """What the bouts of one comparison gave so far: a centre for each bout, by workload and for the aggregate.
+
+    Args:
+        weights: Weight of each workload in the aggregate.
+    """
+
+    def __init__(self, weights: Mapping[str, float]) -> None:
+        self.weights = dict(weights)
+        self.units: dict[str, list[Centre]] = {name: [] for name in (TOTAL, *weights)}
+        self.pairs = 0
+
+    @property
+    def bouts(self) -> int:
+        """Pairs of processes so far."""
+        return len(self.units[TOTAL])
+
+    def add(self, logs: Logs) -> None:
+        """Take in a bout: log ratios by workload, in ABBA order."""
+        turns = {name: by_turns(logs[name]) for name in self.weights}
+        for name, values in turns.items():
+            self.units[name].append(trimmed(values))
+        alone = len(turns) == 1
+        total = (
+            self.units[next(iter(turns))][-1] if alone else trimmed(aggregate(turns, self.weights))
+        )
+        self.units[TOTAL].append(total)
+        self.pairs += len(next(iter(logs.values())))
+
+
+def aggregate(logs: Logs, weights: Mapping[str, float]) -> list[float]:
+    """Logarithms of the weighted geometric mean over the workloads, turn by turn.
 
     Raises:
-        ValueError: fewer than five values, or one that is not finite.
+        ValueError: the workloads differ in their number of turns.
     """
-    from scipy.special import stdtrit
-
-    values = np.sort(np.asarray(log_ratios, dtype=np.float64))
-    count = values.size
-    if count < 5 or not np.isfinite(values).all():
-        raise ValueError("at least five finite log ratios are needed")
-    cut = int(TRIM * count)
-    kept = count - 2 * cut
-    centre = float(values[cut : count - cut].mean())
-    winsorised = np.clip(values, values[cut], values[count - cut - 1])
-    variance = float(winsorised.var(ddof=1)) * (count - 1) / (kept * (kept - 1))
-    margin = float(stdtrit(kept - 1, (1 + confidence) / 2)) * math.sqrt(variance)
-    return centre, centre - margin, centre + margin
+    rows = np.asarray([logs[name] for name in weights], dtype=np.float64)
+    shares = np.asarray(list(weights.values()), dtype=np.float64)
+    return [float(x) for x in shares @ rows / shares.sum()]
 
 
-def ratio_of(log_ratios: Sequence[float], confidence: float) -> Ratio:
-    """Speed-up factor with its interval from the log ratios of pairs taken in ABBA order."""
-    centre, low, high = interval(by_turns(log_ratios), confidence)
+def ratio_of(centre: Centre, pairs: int, bouts: int, confidence: float) -> Ratio:
+    """A centre of log ratios as a speed-up factor with its interval."""
+    low, high = centre.interval(confidence)
     return Ratio(
-        value=math.exp(centre),
-        low=math.exp(low),
-        high=math.exp(high),
-        pairs=len(log_ratios),
+        value=math.exp(centre.value),
+        low=math.exp(max(low, -_LARGEST)),
+        high=math.exp(min(high, _LARGEST)),
+        pairs=pairs,
+        processes=bouts,
         confidence=confidence,
     )
 
 
-def aggregate(by_workload: Mapping[str, Sequence[float]]) -> list[float]:
-    """Log ratios of the geometric mean over the workloads: pair `i` of each workload averaged."""
-    return [float(x) for x in np.mean(np.asarray(list(by_workload.values())), axis=0)]
+_LARGEST = 700.0  # e^700 is still a number: where nothing is known, the interval is as good as open
 
 
-def judge(total: Ratio, by_workload: Mapping[str, Ratio], rule: Rule) -> Verdict:
-    """The answer at one look; `INCONCLUSIVE` asks for more pairs.
+def judge(tally: Tally, rule: Rule, spread: Spread) -> Decision:
+    """The answer at one look.
 
-    A candidate is faster when the aggregate's interval lies beyond the minimum effect and no single workload is
-    credibly slower.
+    Args:
+        tally: What the bouts gave.
+        rule: When a candidate counts as faster.
+        spread: What fresh processes alone do to a timing here.
     """
-    if any(ratio.high < 1.0 for ratio in by_workload.values()) or total.high < 1.0:
-        return Verdict.SLOWER
-    if total.low > 1.0 + rule.minimum_effect:
-        return Verdict.FASTER
-    if total.high < 1.0 + rule.minimum_effect:
-        return Verdict.TIE
-    return Verdict.INCONCLUSIVE
+    means = {name: spread.pooled(name, found) for name, found in tally.units.items()}
+    ratios = {
+        name: ratio_of(mean, tally.pairs, tally.bouts, rule.confidence)
+        for name, mean in means.items()
+    }
+    total = ratios.pop(TOTAL)
+    # Where both sides count alike, a loss has to be worth as much as a gain.
+    worth = math.log1p(rule.minimum_effect) if rule.two_sided else 0.0
+    slower = tuple(n for n, r in ratios.items() if _settled(r) < 0 and means[n].value <= -worth)
+    verdict = verdict_of(total, means[TOTAL], slower, rule)
+    doubtful = any(means[name].interval(PLAIN)[1] < -worth for name in ratios)
+    if verdict is Verdict.FASTER and doubtful:
+        # A workload that is probably slower is no win, whatever the others gain: sample on until that is clear.
+        verdict = None
+    return Decision(verdict, total, ratios, slower)
+
+
+def verdict_of(total: Ratio, mean: Centre, slower: Sequence[str], rule: Rule) -> Verdict | None:
+    """The verdict that an interval gives; None asks for more samples.
+
+    Args:
+        total: Aggregate speed-up with its interval.
+        mean: The same as a centre of log ratios.
+        slower: Workloads on which the candidate is credibly slower.
+        rule: When a candidate counts as faster.
+    """
+    worth = math.log1p(rule.minimum_effect)
+    if slower:
+        return Verdict.BLOCKED if total.low > 1.0 else Verdict.SLOWER
+    side = _settled(total)
+    if side and abs(mean.value) >= worth:
+        return Verdict.FASTER if side > 0 else Verdict.SLOWER
+    low, high = mean.interval(PLAIN)
+    if high < worth and (low > -worth or not rule.two_sided):
+        small_loss = total.high < 1.0 and not rule.two_sided
+        return Verdict.SLOWER if small_loss else Verdict.TIE
+    hope = math.log1p(rule.worthwhile)
+    low, high = mean.interval(DOUBTLESS)
+    in_vain = high < hope and (low > -hope or not rule.two_sided)
+    return Verdict.INCONCLUSIVE if total.processes >= PATIENCE and in_vain else None
+
+
+def _settled(ratio: Ratio) -> int:
+    """1 where a ratio is credibly above 1, -1 where it is below, 0 where that is open, or could be the state of a process."""
+    far = ratio.low > CLOSE or ratio.high < 1 / CLOSE
+    if not far and ratio.processes < CLOSE_BOUTS:
+        return 0
+    return (ratio.low > 1.0) - (ratio.high < 1.0)

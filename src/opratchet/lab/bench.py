@@ -151,8 +151,8 @@ class Lab:
         """Start a fresh run worker for a build."""
         return Rig(self, build)
 
-    def bind(self, workload: Workload, artifact: Artifact) -> Bound:
-        """Memory for one workload of one run worker.
+    def memory(self, workload: Workload, artifact: Artifact) -> Bound:
+        """Memory for one workload, with inputs filled.
 
         Raises:
             BadInput: the workload is too large.
@@ -167,7 +167,9 @@ class Lab:
                 fix="Give the workload a smaller shape, or mark it as skipped with a reason.",
             )
         tensors = SharedTensors(artifact.tensors)
-        return Bound(workload, tensors, len(inputs))
+        bound = Bound(workload, tensors, len(inputs))
+        self.fill(bound)
+        return bound
 
     def fill(self, bound: Bound) -> None:
         """Fresh inputs."""
@@ -204,19 +206,26 @@ class Rig:
         self._owned: list[Bound] = []
         self.worker = RunWorker(lab.backend.runtime, lab.cpu, lab.limits.run_bytes, lab.folder)
 
-    def load(self, workload: Workload, beside: Rig | None = None) -> None:
-        """Load one workload's artefact and give it memory of its own, with inputs filled.
+    def has(self, workload: Workload) -> bool:
+        """Whether a workload is loaded."""
+        return workload.id in self._bound
+
+    def load(self, workload: Workload, memory: Bound | None = None) -> None:
+        """Load one workload's artefact.
 
         Args:
             workload: The workload.
-            beside: A rig whose memory is used instead. Two versions that are timed against each other read and write the
-                same physical pages: where these happen to lie moves memory-bound kernels by several per cent.
+            memory: Memory to run on, which stays its owner's; else it gets its own, with inputs filled. Two versions that
+                are timed against each other read and write the same physical pages: where these happen to lie moves
+                memory-bound kernels by several per cent.
 
         Raises:
             WorkerFailed: the artefact cannot be loaded.
         """
         artifact = self._build.artifacts[workload.id]
-        bound = beside._bound[workload.id] if beside else self._lab.bind(workload, artifact)
+        bound = memory or self._lab.memory(workload, artifact)
+        if memory is None:
+            self._owned.append(bound)
         self._bound[workload.id] = bound
         message = {
             "op": "load",
@@ -226,9 +235,6 @@ class Rig:
             "offsets": [slot.offset for slot in bound.tensors.slots],
         }
         self.worker.ask(message, self._lab.limits.call_seconds, [bound.tensors.fd])
-        if beside is None:
-            self._owned.append(bound)
-            self._lab.fill(bound)
 
     def call(self, workload: Workload, *, batch: int = 0) -> CheckedCall:
         """Run the kernel on poisoned outputs, and hand over all that is needed to judge what it wrote.

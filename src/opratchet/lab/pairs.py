@@ -13,16 +13,20 @@ from __future__ import annotations
 
 import fcntl
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from opratchet.lab.bench import Rig
 from opratchet.operator.model import Workload
 
 BATCH_NS = 1_000_000
 MOST_CALLS = 1 << 16
+EMPTY_BATCHES = 5
+OVERHEAD = 0.005  # share of a batch that the clock and the loop around the calls may take
 STEADY = 0.04
 WARM_BATCHES = 20
 
@@ -59,14 +63,24 @@ class Timer:
         self.sample()
 
     def size(self) -> int:
-        """Calls that last about `BATCH_NS`; found by growing, as one call may be below the clock's resolution."""
+        """Calls that make a batch; found by growing, as one call may be below the clock's resolution."""
+        wanted = self.shortest_batch()
         self.count = 1
         while True:
             self.sample()
             taken = self.sample()
-            if taken.worker_ns >= BATCH_NS // 4 or self.count >= MOST_CALLS:
-                return max(1, round(BATCH_NS / max(taken.ns, 1.0)))
+            if taken.worker_ns >= wanted // 4 or self.count >= MOST_CALLS:
+                return max(1, round(wanted / max(taken.ns, 1.0)))
             self.count *= 4
+
+    def shortest_batch(self) -> int:
+        """Nanoseconds of a batch: `BATCH_NS`, more where the clock and what stands around the calls would show in it.
+
+        An empty batch takes what reading the clock twice and beginning the loop take.
+        """
+        empty = [self._rig.batch(self._workload, 0)[0] for _ in range(EMPTY_BATCHES)]
+        resolution = round(time.get_clock_info("perf_counter").resolution * 1e9)
+        return max(BATCH_NS, round((median(empty) + resolution) / OVERHEAD))
 
     def warm_up(self) -> None:
         """Run batches until they are steady."""

@@ -12,13 +12,16 @@ from pydantic import Field, TypeAdapter
 from opratchet.ledger.words import (
     Accuracy,
     Bottleneck,
+    Conditions,
     Latency,
     MetricKind,
     Outcome,
+    Positive,
     Ratio,
     Record,
     StopReason,
     TargetRecord,
+    Variance,
     WorkloadRecord,
 )
 
@@ -44,10 +47,15 @@ class RunStarted(Record):
 
 
 class RunResumed(Record):
-    """The run goes on after a stop or a crash."""
+    """The run goes on after a stop or a crash.
+
+    Attributes:
+        options: Limits that hold from here on instead of those in force before; the rest stays.
+    """
 
     type: Literal["run_resumed"] = "run_resumed"
     tool_version: str
+    options: dict[str, Any] = Field(default_factory=dict)
 
 
 class GatePassed(Record):
@@ -63,12 +71,36 @@ class BaselineMeasured(Record):
     Attributes:
         noise: The baseline against itself in the same way as any candidate: what "no change" looks like here.
         work: Counted work of a call by workload: `flops`, `transcendentals`, `bytes`.
+        conditions: What the machine did meanwhile.
+        spread: What a fresh pair of processes alone does to a log ratio, by workload and, under "", for the aggregate.
     """
 
     type: Literal["baseline_measured"] = "baseline_measured"
     latency: dict[str, Latency]
     noise: Ratio | None = None
     work: dict[str, dict[str, int]] = Field(default_factory=dict)
+    conditions: Conditions | None = None
+    spread: dict[str, Variance] = Field(default_factory=dict)
+
+
+class MachineChecked(Record):
+    """The baseline was timed again, alone: how fast the machine is now.
+
+    Attributes:
+        latency: Latency of the baseline now by tune workload.
+        change: Factor by which a call takes longer than at the last anchor (over 1: the machine is slower now); geometric
+            mean over the workloads. The first anchor is the first latency of the baseline.
+        anchored: The change is beyond noise and threshold: these latencies are the anchor from here on.
+        seconds: Wall time spent by kind: `measure`.
+        conditions: What the machine did meanwhile.
+    """
+
+    type: Literal["machine_checked"] = "machine_checked"
+    latency: dict[str, Latency]
+    change: Positive
+    anchored: bool
+    seconds: dict[str, float] = Field(default_factory=dict)
+    conditions: Conditions | None = None
 
 
 class Diagnosed(Record):
@@ -128,6 +160,9 @@ class TrialFinished(Record):
         latency: Candidate latency by workload.
         seconds: Wall time spent by kind: `build`, `accuracy`, `measure`.
         no_effect: The generated code equals the incumbent's, so the edit cannot matter on this target.
+        blocked_by: Ids of the workloads that keep it from adoption: it is credibly faster in the aggregate, and
+            credibly slower on each of these.
+        conditions: What the machine did while it was timed.
     """
 
     type: Literal["trial_finished"] = "trial_finished"
@@ -141,6 +176,8 @@ class TrialFinished(Record):
     seconds: dict[str, float] = Field(default_factory=dict)
     no_effect: bool = False
     log: str = ""
+    blocked_by: list[str] = Field(default_factory=list)
+    conditions: Conditions | None = None
 
 
 class TrialPassed(Record):
@@ -184,6 +221,7 @@ class FinalMeasured(Record):
     ratio: Ratio
     accuracy: list[Accuracy]
     seconds: dict[str, float] = Field(default_factory=dict)
+    conditions: Conditions | None = None
 
 
 class Delivered(Record):
@@ -207,6 +245,7 @@ Event = Annotated[
     | RunResumed
     | GatePassed
     | BaselineMeasured
+    | MachineChecked
     | Diagnosed
     | StrategySkipped
     | RoundStarted

@@ -25,10 +25,12 @@ class Trial:
         ratio: Aggregate speed-up over the parent, when it was timed.
         ratios: Speed-up by workload.
         latency: Latency by workload.
+        slowdown: `RunState.slowdown` when it was timed.
         accuracy: Comparisons with the golden.
         seconds: Wall time by kind.
         no_effect: The generated code equals the parent's.
         log: What the tools said.
+        blocked_by: Workloads that kept it from adoption although it is credibly faster in the aggregate.
         finished_at: UTC time of its end, ISO 8601; empty while it is open.
     """
 
@@ -44,10 +46,12 @@ class Trial:
     ratio: Ratio | None = None
     ratios: dict[str, Ratio] = field(default_factory=dict)
     latency: dict[str, Latency] = field(default_factory=dict)
+    slowdown: float = 1.0
     accuracy: list[Accuracy] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     no_effect: bool = False
     log: str = ""
+    blocked_by: list[str] = field(default_factory=list)
     finished_at: str = ""
 
     @property

@@ -4,11 +4,12 @@ The engine asks the state what has been tried and what stands, the stop rules co
 `resume` gets it back by folding the same lines again. So there is one place that says what an event means:
 `apply`, one small function for each event, kept in the table at the end.
 
-Three rules of the design are decided here:
+Four rules of the design are decided here:
 
 - A round without gain is one that adopted nothing although at least one of its trials was timed. A round all of
   whose trials failed or were pruned is neither a gain nor a "no gain".
 - Every finished trial is an experiment, except a pruned one: nothing was spent on it.
+- A latency holds for the machine as it was then; `incumbent_latency` scales it by what the machine's speed changed since.
 - A trial that was started and not finished is *open*: it is in no count and not in `tried`, so a run that goes on
   takes it up again.
 """
@@ -28,6 +29,7 @@ from opratchet.ledger.events import (
     FinalMeasured,
     GatePassed,
     Line,
+    MachineChecked,
     Noted,
     RoundFinished,
     RoundStarted,
@@ -40,7 +42,7 @@ from opratchet.ledger.events import (
     TrialStarted,
 )
 from opratchet.ledger.rounds import Round, Trial
-from opratchet.ledger.words import Accuracy, Latency, Outcome, Record
+from opratchet.ledger.words import Accuracy, Conditions, Latency, Outcome, Ratio, Record, Variance
 
 
 @dataclass(slots=True)
@@ -49,9 +51,16 @@ class RunState:
 
     Attributes:
         header: The first event, None before the run began; `run` gives it or raises.
+        options: What the user chose when the run began, and what was changed of it when it was resumed.
         gate: Accuracy of the baseline, None until the activation gate is open.
         baseline: First latency of the baseline by tune workload; empty until measured.
         baseline_at: UTC time of that measurement.
+        noise: The baseline against itself, and `spread`, what fresh processes alone do to a timing.
+        anchor: Latency of the baseline by which the machine is judged: the first one, or that of the last anchoring check.
+        slowdown: Factor by which a call takes longer now than at first: the product of the changes of all anchoring checks.
+        checks: Every time the machine was checked, in order.
+        must_check: The run went on after a stop, and the machine has not been checked since.
+        conditions: What the machine did during each measurement for which that was noted, in order.
         incumbent: SHA-256 of the best accepted version so far.
         lineage: The adopted trials in order; the last one is the incumbent, none means the baseline is.
         rounds: Rounds by number, in order.
@@ -69,13 +78,21 @@ class RunState:
         final_at: UTC time of that measurement.
         delivered: The last event of a complete run.
         notes: Remarks in order.
-        seconds: Wall time of all trials and of the final measurement by kind.
+        seconds: Wall time of all trials, of the checks of the machine and of the final measurement by kind.
     """
 
     header: RunStarted | None = None
+    options: dict[str, Any] = field(default_factory=dict)
     gate: list[Accuracy] | None = None
     baseline: dict[str, Latency] = field(default_factory=dict)
     baseline_at: str = ""
+    noise: Ratio | None = None
+    spread: dict[str, Variance] = field(default_factory=dict)
+    anchor: dict[str, Latency] = field(default_factory=dict)
+    slowdown: float = 1.0
+    checks: list[MachineChecked] = field(default_factory=list)
+    must_check: bool = False
+    conditions: list[Conditions] = field(default_factory=list)
     incumbent: str = ""
     lineage: list[Trial] = field(default_factory=list)
     rounds: dict[int, Round] = field(default_factory=dict)
@@ -143,6 +160,13 @@ class RunState:
         """The trial that `best` comes from; None when it is the baseline."""
         return next((t for t in reversed(self.lineage) if t.source == self.best), None)
 
+    @property
+    def incumbent_latency(self) -> dict[str, Latency]:
+        """Latency of the incumbent by workload on the machine as it is now: as it was measured, scaled by the change since."""
+        last = self.lineage[-1] if self.lineage else None
+        latency, then = (last.latency, last.slowdown) if last else (self.baseline, 1.0)
+        return {name: found.scaled(self.slowdown / then) for name, found in latency.items()}
+
 
 def fold(lines: Iterable[Line]) -> RunState:
     """The state after these lines. Every prefix of a ledger folds.
@@ -199,16 +223,22 @@ def _spend(state: RunState, seconds: dict[str, float]) -> None:
         state.seconds[kind] = state.seconds.get(kind, 0.0) + value
 
 
+def _note(state: RunState, conditions: Conditions | None) -> None:
+    if conditions is not None:
+        state.conditions.append(conditions)
+
+
 def _run_started(state: RunState, _line: Line, event: RunStarted) -> None:
-    state.header = event
+    state.header, state.options = event, event.options
     state.incumbent = event.source_sha256
     state.judged.add(event.source_sha256)
 
 
-def _run_resumed(state: RunState, _line: Line, _event: RunResumed) -> None:
+def _run_resumed(state: RunState, _line: Line, event: RunResumed) -> None:
     """A stop ends when the run goes on. Figures taken at that stop stay true until something new is adopted."""
-    state.stop = None
-    state.delivered = None
+    state.options = {**state.options, **event.options}
+    state.stop = state.delivered = None
+    state.must_check = True
 
 
 def _gate_passed(state: RunState, _line: Line, event: GatePassed) -> None:
@@ -216,8 +246,21 @@ def _gate_passed(state: RunState, _line: Line, event: GatePassed) -> None:
 
 
 def _baseline_measured(state: RunState, line: Line, event: BaselineMeasured) -> None:
-    state.baseline = event.latency
+    state.baseline = state.anchor = event.latency
     state.baseline_at = line.at
+    state.noise, state.spread = event.noise, event.spread
+    _note(state, event.conditions)
+
+
+def _machine_checked(state: RunState, line: Line, event: MachineChecked) -> None:
+    _require(line, bool(state.anchor), "a machine is checked against the baseline's first latency")
+    state.checks.append(event)
+    state.must_check = False
+    _spend(state, event.seconds)
+    _note(state, event.conditions)
+    if event.anchored:
+        state.anchor = event.latency
+        state.slowdown *= event.change
 
 
 def _diagnosed(state: RunState, _line: Line, event: Diagnosed) -> None:
@@ -262,7 +305,9 @@ def _trial_started(state: RunState, line: Line, event: TrialStarted) -> None:
 def _trial_finished(state: RunState, line: Line, event: TrialFinished) -> None:
     trial = _open_trial(state, line, event.trial)
     _close(trial, event, line.at)
-    state.passed.pop(event.trial, None)
+    if state.passed.pop(event.trial, None) is None:
+        trial.slowdown = state.slowdown
+    _note(state, event.conditions)
     state.outcomes[event.outcome] += 1
     _spend(state, event.seconds)
     state.tried.add((trial.parent, trial.edit))
@@ -272,7 +317,8 @@ def _trial_finished(state: RunState, line: Line, event: TrialFinished) -> None:
 
 
 def _trial_passed(state: RunState, line: Line, event: TrialPassed) -> None:
-    _open_trial(state, line, event.trial)
+    trial = _open_trial(state, line, event.trial)
+    trial.slowdown = state.slowdown
     state.passed[event.trial] = event.result
 
 
@@ -286,6 +332,7 @@ def _close(trial: Trial, event: TrialFinished, at: str) -> None:
     trial.seconds = event.seconds
     trial.no_effect = event.no_effect
     trial.log = event.log
+    trial.blocked_by = event.blocked_by
     trial.finished_at = at
 
 
@@ -321,6 +368,7 @@ def _final_measured(state: RunState, line: Line, event: FinalMeasured) -> None:
     state.final = event
     state.final_at = line.at
     _spend(state, event.seconds)
+    _note(state, event.conditions)
 
 
 def _delivered(state: RunState, _line: Line, event: Delivered) -> None:
@@ -336,6 +384,7 @@ _MEANING: dict[type[Record], Callable[[RunState, Line, Any], None]] = {
     RunResumed: _run_resumed,
     GatePassed: _gate_passed,
     BaselineMeasured: _baseline_measured,
+    MachineChecked: _machine_checked,
     Diagnosed: _diagnosed,
     StrategySkipped: _strategy_skipped,
     RoundStarted: _round_started,

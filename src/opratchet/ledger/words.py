@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class MetricKind(str, Enum):
@@ -64,8 +64,23 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
 
+# What a figure that enters a statistic has to be: a number and no text or bool, finite, over zero.
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
+Count = Annotated[int, Field(ge=1, strict=True)]
+
+
+def require_order(low: float, centre: float, high: float) -> None:
+    """The ends of an interval lie around its centre, or upon it.
+
+    Raises:
+        ValueError: they do not.
+    """
+    if not low <= centre <= high:
+        raise ValueError(f"{centre} does not lie within [{low}, {high}]")
+
+
 class Latency(Record):
-    """One latency with what it takes to believe it.
+    """One latency with what it takes to believe it. It cannot hold an impossible one: zero, negative, not finite.
 
     Attributes:
         kind: Metric kind.
@@ -76,14 +91,27 @@ class Latency(Record):
     """
 
     kind: MetricKind
-    us: float
-    low_us: float
-    high_us: float
-    samples: int
+    us: Positive
+    low_us: Positive
+    high_us: Positive
+    samples: Count
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Latency:
+        require_order(self.low_us, self.us, self.high_us)
+        return self
+
+    def scaled(self, factor: float) -> Latency:
+        """The same latency where a call takes `factor` times as long."""
+        ends = ("us", "low_us", "high_us")
+        return self.model_copy(update={end: getattr(self, end) * factor for end in ends})
 
 
 class Ratio(Record):
     """Speed-up of a candidate over its reference (over 1 is faster), with its confidence interval.
+
+    Like a latency it is finite and over zero, at both ends too: an end that is not known is a very small or a very
+    large figure.
 
     Attributes:
         value: Central ratio, reference time over candidate time.
@@ -94,12 +122,57 @@ class Ratio(Record):
         confidence: Two-sided confidence of the interval, e.g. 0.999.
     """
 
-    value: float
-    low: float
-    high: float
-    pairs: int
-    processes: int = 1
+    value: Positive
+    low: Positive
+    high: Positive
+    pairs: Count
+    processes: Count = 1
     confidence: float
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Ratio:
+        require_order(self.low, self.value, self.high)
+        return self
+
+
+class Conditions(Record):
+    """What the machine did while something was timed. None where the system does not tell.
+
+    Attributes:
+        cpu: Number of the CPU that the measurement was meant for.
+        cpus: CPUs online.
+        seconds: Wall time that was watched.
+        pinned: Whether every worker was bound to that CPU.
+        steal: Share of that CPU's time that the hypervisor gave to others, 0 to 1.
+        load: Load average of the last minute at the end, in runnable tasks of the whole machine. The tool's own work is in
+            it: one task while timing, more while building.
+        mhz_before: Frequency of that CPU at the start, MHz.
+        mhz_after: Frequency of that CPU at the end, MHz.
+        throttled: Times that the CPU was slowed down because of its temperature.
+        preempted: Times that a worker had to leave the CPU to something else (involuntary context switches of the main
+            threads, all workers together).
+        migrations: Times that a worker was moved to another CPU, all workers together. Where only the CPU of the start and
+            of the end are told, each worker counts at most once.
+    """
+
+    cpu: int | None = None
+    cpus: int | None = None
+    seconds: float | None = None
+    pinned: bool | None = None
+    steal: float | None = None
+    load: float | None = None
+    mhz_before: float | None = None
+    mhz_after: float | None = None
+    throttled: int | None = None
+    preempted: int | None = None
+    migrations: int | None = None
+
+
+class Variance(Record):
+    """A pooled variance: sum of degrees of freedom times variance (it can be below zero by chance), and their number."""
+
+    excess: float
+    freedom: float
 
 
 class Accuracy(Record):
@@ -129,7 +202,17 @@ class Accuracy(Record):
 
 
 class WorkloadRecord(Record):
-    """A workload as it stood when the run began."""
+    """A workload as it stood when the run began.
+
+    Attributes:
+        id: Name, unique within the operator.
+        shape: Shape parameters by name.
+        dtype: Element type.
+        params: Further arguments of the kernel factory and the golden.
+        kind: `tune`, `smoke` or `skipped`.
+        reason: Why it is skipped; empty otherwise.
+        weight: How much it counts in averages over the tune workloads; only the proportions matter.
+    """
 
     id: str
     shape: dict[str, int]
@@ -137,6 +220,7 @@ class WorkloadRecord(Record):
     params: dict[str, Any] = Field(default_factory=dict)
     kind: WorkloadKind
     reason: str = ""
+    weight: Positive = 1.0
 
 
 class TargetRecord(Record):

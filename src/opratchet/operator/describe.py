@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opratchet.ledger.words import WorkloadKind
 from opratchet.operator.model import Operator, Workload
 
 NO_TARGET = "better than the baseline, until a stop rule holds"
@@ -91,6 +92,8 @@ def _workload(operator: Operator, workload: Workload) -> Row:
     parts = [f"{name}={size}" for name, size in workload.shape.items()]
     parts += [f"{name}={given!r}" for name, given in workload.params.items()]
     parts += [workload.dtype, workload.kind.value]
+    if workload.kind is WorkloadKind.TUNE and any(one.weight != 1 for one in operator.tuned):
+        parts.append(f"weight {workload.weight:g}")
     value = " ".join(parts) + (f": {workload.reason}" if workload.reason else "")
     field = f"workload {workload.id}"
     return Row(field, value, operator.provenance.get(f"workloads.{workload.id}", ""))

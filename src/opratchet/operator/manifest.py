@@ -82,7 +82,17 @@ class ToleranceSection(Section):
 
 
 class WorkloadSection(Section):
-    """`[[workloads]]`: one shape, dtype and set of parameters."""
+    """`[[workloads]]`: one shape, dtype and set of parameters.
+
+    Attributes:
+        id: Name, unique within the operator.
+        shape: Shape parameters by name.
+        dtype: Element type; without it the default of the kernel factory.
+        params: Further arguments of the kernel factory and the golden.
+        kind: `tune` decides, `smoke` is checked for accuracy only, `skipped` needs a reason.
+        reason: Why it is skipped.
+        weight: How much a tune workload counts in the average over all; without it 1.
+    """
 
     id: Text
     shape: dict[str, Annotated[int, Field(gt=0)]] = Field(default_factory=dict)
@@ -90,6 +100,7 @@ class WorkloadSection(Section):
     params: dict[str, JsonValue] = Field(default_factory=dict)
     kind: Literal["tune", "smoke", "skipped"] = "tune"
     reason: str = ""
+    weight: Positive | None = None
 
 
 class TargetSection(Section):

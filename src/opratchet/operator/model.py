@@ -22,6 +22,7 @@ class Workload:
         params: Further keyword arguments of the factory and the golden, e.g. `{"eps": 1e-5}`.
         kind: `tune`, `smoke` or `skipped`.
         reason: Why it is skipped; empty otherwise.
+        weight: How much it counts in averages over the tune workloads; only the proportions matter.
     """
 
     id: str
@@ -30,6 +31,7 @@ class Workload:
     params: Mapping[str, Any] = field(default_factory=dict)
     kind: WorkloadKind = WorkloadKind.TUNE
     reason: str = ""
+    weight: float = 1.0
 
     def record(self) -> WorkloadRecord:
         """The workload as it is written to the ledger."""
@@ -40,6 +42,7 @@ class Workload:
             params=dict(self.params),
             kind=self.kind,
             reason=self.reason,
+            weight=self.weight,
         )
 
 

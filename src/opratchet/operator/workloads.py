@@ -2,8 +2,8 @@
 
 Where they are stated, in this order: the manifest; a literal `WORKLOADS = [...]` in the source; the calls of
 `run_case(...)` that `run_L0()` makes. Arguments of a call are told apart by name: `dtype` is the dtype, whole numbers that
-the kernel takes are its shape, what else the kernel or the golden takes are parameters. All workloads
-from the source are `tune`; only a manifest can say `smoke` or `skipped`.
+the kernel takes are its shape, what else the kernel or the golden takes are parameters. An argument that neither takes
+can say the workload's own id, kind, reason or weight, as a manifest does.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ class Stated:
             params=self.section.params,
             kind=WorkloadKind(self.section.kind),
             reason=self.section.reason,
+            weight=1.0 if self.section.weight is None else float(self.section.weight),
         )
 
 
@@ -191,9 +192,11 @@ def _table(arguments: Mapping[str, Any], kernel: Kernel) -> dict[str, Any]:
 
 
 def _describes_workload(name: str, given: Any) -> bool:
-    """Whether an argument that no function of the kernel takes is the workload's own id, kind or reason."""
+    """Whether an argument that no function of the kernel takes is the workload's own id, kind, reason or weight."""
     if name == "kind":
         return given in [kind.value for kind in WorkloadKind]
+    if name == "weight":
+        return type(given) in (int, float)
     return name in ("id", "reason") and isinstance(given, str) and bool(given)
 
 
@@ -258,6 +261,12 @@ def _incomplete(one: Stated, kernel: Kernel) -> Iterator[Problem]:
             f"the workload {shown(section.id)} is skipped without a reason",
             one.where("kind"),
             'Add `reason = "..."`, or make it `tune` or `smoke`.',
+        )
+    if section.kind != "tune" and section.weight is not None:
+        yield Problem(
+            f"the workload {shown(section.id)} is {section.kind}, so its `weight` counts in no average",
+            one.where("weight"),
+            'Leave `weight` out, or set kind = "tune".',
         )
     for name in section.params:
         if name == "dtype" or name in section.shape:

@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from opratchet.ledger.plural import counted
 from opratchet.ledger.words import Bottleneck
 from opratchet.profile.features import Features, Mark
 from opratchet.profile.machine import Machine
@@ -135,11 +136,15 @@ def _finding(name: str, score: float, evidence: str) -> Bottleneck:
 def _memory(work: Work, roofline: Roofline) -> Bottleneck:
     traffic = max(work.traffic, work.bytes)
     traffic_us = traffic / roofline.bandwidth_peak / 1e3
+    peak = f"at the copy bandwidth of {roofline.bandwidth_peak:.3g} GB/s"
+    if traffic_us < roofline.latency_us:
+        share = f"take {traffic_us:.4g} us of {roofline.latency_us:.4g} us {peak}"
+    else:
+        share = f"would take {traffic_us:.4g} us {peak}, which explains all {roofline.latency_us:.4g} us"
     return _finding(
         "memory",
         traffic_us / roofline.latency_us,
-        f"{_size(traffic)} of traffic ({_size(work.bytes)} at the least) take {traffic_us:.4g} us "
-        f"of {roofline.latency_us:.4g} us at the copy bandwidth of {roofline.bandwidth_peak:.3g} GB/s; "
+        f"{_size(traffic)} of traffic ({_size(work.bytes)} at the least) {share}; "
         f"{roofline.memory_fraction:.0%} of it is reached; intensity {roofline.intensity:.3g} flop/byte, "
         f"ridge point {roofline.ridge:.3g}",
     )
@@ -178,12 +183,12 @@ def _pipeline_depth(features: Features, roofline: Roofline, target: TargetFacts)
         why = f"target {target.name} has no asynchronous copies: num_stages = {stages} changes nothing"
         return _finding("pipeline_depth", 0.0, why)
     if not features.copies_in_loops:
-        return _finding("pipeline_depth", 0.0, "0 copies are repeated by a loop inside a block")
+        return _finding("pipeline_depth", 0.0, "no copy is repeated by a loop inside a block")
     hidden_us = min(roofline.memory_us, roofline.compute_us)
     return _finding(
         "pipeline_depth",
         hidden_us / roofline.latency_us / max(stages, 1),
-        f"{features.copies_in_loops} copies are repeated by a loop with num_stages = {stages}; "
+        f"copies repeated by a loop: {features.copies_in_loops}, with num_stages = {stages}; "
         f"{hidden_us:.4g} us of {roofline.latency_us:.4g} us could overlap",
     )
 
@@ -195,7 +200,7 @@ def _block_size(features: Features, work: Work, target: TargetFacts) -> Bottlene
         _tiny(features.local_bytes, target),
     ]
     score = max(reason for reason, _ in reasons)
-    blocks = f"{features.blocks} blocks" if features.blocks else "blocks of unknown number"
+    blocks = counted(features.blocks, "block") if features.blocks else "blocks of unknown number"
     return _finding(
         "block_size", score, "; ".join([blocks, *(text for _, text in reasons if text)])
     )

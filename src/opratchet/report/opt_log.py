@@ -44,6 +44,7 @@ class TrialRow:
 
     trial: Trial
     outcome: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,14 @@ def _head(state: RunState, lang: Lang) -> Mapping[str, Any]:
         "source": PurePath(run.source).name,
         "origin": words.origin(run, lang),
         "target": words.target(run.target, lang),
+        "weights": words.weights(state),
         "base": figures.average(state, state.baseline),
         "baseline": state.baseline,
         "gate": state.gate or [],
         "worst": max((a.max_abs for a in state.gate or []), default=None),
+        "noise": state.noise,
+        "process_spread": figures.process_spread(state),
+        "minimum_effect": run.options.get("minimum_effect"),
     }
 
 
@@ -85,11 +90,14 @@ def _body(state: RunState, lang: Lang) -> Mapping[str, Any]:
         "fresh": figures.average(state, again.baseline) if again is not None else None,
         "ratio": again.ratio if again is not None else None,
         "gain": figures.total_gain(state),
+        "machine": words.machine_changes(state, lang),
+        "disturbed": figures.disturbed(state),
+        "watched": len(state.conditions),
         "stop_reason": words.stop_reason(state, lang),
         "stop_detail": state.stop.detail if state.stop is not None else "",
         "workloads": figures.by_workload(state),
         "candidate": candidate_id(state.best_trial),
-        "trials": [TrialRow(t, words.outcome(t.outcome, lang)) for t in state.trials.values()],
+        "trials": [_trial_row(trial, lang) for trial in state.trials.values()],
         "skipped": _skipped(state),
         "notes": state.notes,
     }
@@ -103,7 +111,7 @@ def _round_row(state: RunState, taken: Round, lang: Lang) -> RoundRow:
         number=taken.number,
         strategy=taken.strategy if shown is None else f"{taken.strategy}: {shown.title}",
         latency=latency,
-        gain=figures.percent_gain(base.us, latency.us) if base and latency else None,
+        gain=_gain(base, latency, shown),
         accuracy=shown.accuracy if shown is not None else [],
         outcome=_round_outcome(taken, lang),
         ratio=shown.ratio if shown is not None else None,
@@ -111,6 +119,17 @@ def _round_row(state: RunState, taken: Round, lang: Lang) -> RoundRow:
         reason=taken.reason,
         diagnosis=taken.diagnosis,
     )
+
+
+def _gain(base: Interval | None, latency: Interval | None, shown: Trial | None) -> float | None:
+    """Percent gained on the first baseline, as that would have been on the machine as it was when this was timed."""
+    if base is None or latency is None or shown is None:
+        return None
+    return figures.percent_gain(base.us * shown.slowdown, latency.us)
+
+
+def _trial_row(trial: Trial, lang: Lang) -> TrialRow:
+    return TrialRow(trial, words.outcome(trial.outcome, lang), words.trial_reason(trial, lang))
 
 
 def _round_outcome(taken: Round, lang: Lang) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 from opratchet.ledger.rounds import Round, Trial
 from opratchet.ledger.state import RunState
 from opratchet.ledger.store import object_path
-from opratchet.ledger.words import Latency, WorkloadKind, WorkloadRecord
+from opratchet.ledger.words import Latency, Outcome, Ratio, WorkloadKind, WorkloadRecord
 from opratchet.report import figures
 from opratchet.report.words import Lang
 
@@ -143,22 +143,41 @@ def _entry(state: RunState, workload: WorkloadRecord) -> dict[str, Any]:
 
 
 def tuning_status(state: RunState, workload: str) -> str:
-    """What the run did for one tune workload.
+    """What the run did for one tune workload; the first that holds.
 
-    `winner_merged`: the delivered version is faster on it. `merge_blocked`: some trial was faster on it, but was not
-    adopted over all workloads. `no_gain`: nothing was faster on it.
+    - `winner_merged`: the delivered version is credibly faster on it than the baseline (the whole interval above 1).
+    - `merge_blocked`: a gain was found and could not be merged, because it is a loss elsewhere. Either this workload
+      is the loser: a version that was credibly faster over all workloads was not adopted because it is credibly
+      slower on this one (`blocked_by`). Or it is the winner: a version that was not adopted is credibly faster on
+      this one and credibly slower on another.
+    - `no_gain`: neither. Nothing was faster on it beyond noise and minimum effect, or what was did not stay.
     """
     if not figures.delivers_baseline(state) and _delivered_is_faster(state, workload):
         return "winner_merged"
-    ratios = (t.ratios.get(workload) for t in state.trials.values())
-    blocked = any(ratio is not None and ratio.low > 1 for ratio in ratios)
+    blocked = any(_is_blocked(trial, workload) for trial in state.trials.values())
     return "merge_blocked" if blocked else "no_gain"
 
 
 def _delivered_is_faster(state: RunState, workload: str) -> bool:
-    """By the final measurement; before that, an adopted version counts as faster on every workload."""
-    ratio = state.final.ratios.get(workload) if state.final is not None else None
-    return ratio is None or ratio.low > 1
+    """By the final measurement; before that, when an adopted version was faster on it than the one before."""
+    if state.final is not None:
+        return _is_faster(state.final.ratios.get(workload))
+    return any(_is_faster(trial.ratios.get(workload)) for trial in state.lineage)
+
+
+def _is_blocked(trial: Trial, workload: str) -> bool:
+    """Whether this trial was kept out because of this workload, or kept from it because of another one."""
+    if trial.outcome is Outcome.ADOPTED:
+        return False
+    loses_elsewhere = any(ratio.high < 1 for ratio in trial.ratios.values())
+    return workload in trial.blocked_by or (
+        loses_elsewhere and _is_faster(trial.ratios.get(workload))
+    )
+
+
+def _is_faster(ratio: Ratio | None) -> bool:
+    """Whether the whole interval lies above 1."""
+    return ratio is not None and ratio.low > 1
 
 
 def precision_pass(state: RunState, workload: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from opratchet.ledger.plural import counted
 from opratchet.report import text
 from opratchet.report.words import Lang
 
@@ -29,6 +30,7 @@ def _environment() -> Environment:
     for used in (text.number, text.percent, text.spread, text.speedup, text.verdict, text.cell):
         environment.filters[used.__name__] = used
     environment.filters["line"] = text.one_line
+    environment.filters["counted"] = counted
     return environment
 
 

@@ -44,6 +44,7 @@ def _values(state: RunState, lang: Lang, folder: PurePath) -> Mapping[str, Any]:
         "complete": state.is_complete,
         "keeps_baseline": figures.delivers_baseline(state),
         "stop_reason": words.stop_reason(state, lang),
+        "machine": words.machine_changes(state, lang),
         "documents": figures.documents(state.rounds.values()),
         "issues": state.notes,
     }

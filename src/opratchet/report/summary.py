@@ -19,7 +19,7 @@ SECONDS = ("total", "build", "accuracy", "measure", "own")
 
 
 def summary(state: RunState, folder: PurePath) -> dict[str, Any]:
-    """The object, ready for `json.dumps`. Latencies are microseconds a call, averaged over the tune workloads."""
+    """The object, ready for `json.dumps`. Latencies are microseconds a call, averaged over the tune workloads by weight."""
     before = figures.average(state, figures.fresh_baseline(state))
     after = figures.average(state, figures.fresh_final(state))
     ratio = state.final.ratio if state.final is not None else None
@@ -47,6 +47,7 @@ def _workload(workload: WorkloadFigures) -> dict[str, Any]:
         "baseline_us": workload.baseline.us if workload.baseline is not None else None,
         "final_us": workload.final.us if workload.final is not None else None,
         "speedup": workload.speedup,
+        "weight": workload.weight,
     }
 
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from opratchet.ledger.events import RunStarted
+from opratchet.ledger.rounds import Trial
 from opratchet.ledger.state import RunState
 from opratchet.ledger.words import MetricKind, Outcome, StopReason, TargetRecord
-from opratchet.report import text
+from opratchet.report import figures, text
 
 Lang = Literal["zh", "en"]
 
@@ -80,6 +81,17 @@ METRIC: Mapping[Lang, Mapping[MetricKind, str]] = {
     },
 }
 
+BLOCKED: Mapping[Lang, str] = {
+    "zh": "整体变快，但合并受阻于 {losses}",
+    "en": "faster over all workloads, but the merge is blocked by {losses}",
+}
+
+_MACHINE: Mapping[Lang, str] = {
+    "zh": "一次调用的时间先后为开始时的 {factors} 倍；变化前后的 latency 不可比，成对测得的加速比不受影响",
+    "en": "a call took {factors} times as long as when the run began; latencies before and after are not comparable, "
+    "speed-ups, which are timed in pairs, are",
+}
+_THEN: Mapping[Lang, str] = {"zh": "、", "en": ", then "}
 _NOT_NPU: Mapping[Lang, str] = {"zh": "；不是 NPU 上的数据", "en": "; not an NPU"}
 _ORIGIN: Mapping[Lang, str] = {
     "zh": "每个数字: {kind}，后端 {backend}，机器: {machine}{note}",
@@ -126,6 +138,28 @@ def target(record: TargetRecord | None, lang: Lang) -> str:
 def outcome(value: Outcome | None, lang: Lang) -> str:
     """How a trial ended; None is a trial that has not."""
     return UNFINISHED[lang] if value is None else OUTCOME[lang][value]
+
+
+def trial_reason(trial: Trial, lang: Lang) -> str:
+    """Why a trial ended as it did, and which workloads blocked it with the figures of each."""
+    ratios = trial.ratios
+    losses = [f"{name} {text.speedup(ratios.get(name))}" for name in trial.blocked_by]
+    blocked = BLOCKED[lang].format(losses=", ".join(losses)) if losses else ""
+    return "; ".join(filter(None, (trial.reason, blocked)))
+
+
+def weights(state: RunState) -> str:
+    """The weights of the tune workloads, `small 3, large 1`; empty when each is 1."""
+    given = figures.tune_workloads(state)
+    if all(weight == 1 for weight in given.values()):
+        return ""
+    return ", ".join(f"{name} {weight:g}" for name, weight in given.items())
+
+
+def machine_changes(state: RunState, lang: Lang) -> str:
+    """How the machine's speed changed while the run measured; empty when it did not."""
+    factors = [f"{factor:.2f}" for factor in figures.machine_changes(state)]
+    return _MACHINE[lang].format(factors=_THEN[lang].join(factors)) if factors else ""
 
 
 def stop_reason(state: RunState, lang: Lang) -> str:

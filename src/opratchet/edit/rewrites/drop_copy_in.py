@@ -90,9 +90,7 @@ def _reductions(
     return {views[0].node: views[0]}
 
 
-def _from_tensor(
-    kernel: tl.Kernel, surgery: Surgery, copy: tl.Copy, reduction: Reduction
-) -> None:
+def _from_tensor(kernel: tl.Kernel, surgery: Surgery, copy: tl.Copy, reduction: Reduction) -> None:
     index = [cst.Name(name) for name in (*reduction.rows, reduction.axis)]
     direct = replace(reduction, term=element(copy.source, index))
     with_lanes(kernel, surgery, direct, lane_counts(kernel, reduction)[0])

@@ -18,6 +18,7 @@ from opratchet.edit.model import Edit, NotApplicable, Situation, Strategy
 from opratchet.edit.nest import Nest, accumulation, nests
 from opratchet.edit.rewrites.answer import answer
 from opratchet.edit.source import code
+from opratchet.edit.splice import Places
 from opratchet.edit.tree import Surgery, fingerprint, free_names, positional, walk
 
 
@@ -32,16 +33,18 @@ class Interchange(Strategy):
 
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each pair of neighbouring loops that may change places and does not run worse along memory."""
-        kernel = tl.Kernel(situation.source)
+        kernel, places = tl.Kernel(situation.source), Places(situation.source)
         found = [
             one
             for number, seen in enumerate(nests(kernel), start=1)
             if len(seen.extents) > 1
-            for one in self._swaps(kernel, seen, number)
+            for one in self._swaps(kernel, places, seen, number)
         ]
         return answer(found, "there is no nest of two or more loops")
 
-    def _swaps(self, kernel: tl.Kernel, seen: Nest, number: int) -> Iterator[Edit | str]:
+    def _swaps(
+        self, kernel: tl.Kernel, places: Places, seen: Nest, number: int
+    ) -> Iterator[Edit | str]:
         if why := _dependence(seen):
             yield why
             return
@@ -51,7 +54,8 @@ class Interchange(Strategy):
             if after > before:
                 yield f"with {inner} outside {outer} the innermost loop would not run along memory"
                 continue
-            title = f"loop order {', '.join(seen.extents)} -> {', '.join(order)}"
+            line = places.line(seen.node)
+            title = f"loop order {', '.join(seen.extents)} -> {', '.join(order)}, line {line}"
             prior = 2.0 if after < before else 1.0
             yield Edit(
                 self.id,

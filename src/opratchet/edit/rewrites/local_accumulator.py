@@ -27,6 +27,7 @@ from opratchet.edit.nest import (
 )
 from opratchet.edit.rewrites.answer import answer
 from opratchet.edit.source import code
+from opratchet.edit.splice import Places
 from opratchet.edit.tree import (
     Statement,
     Surgery,
@@ -71,23 +72,25 @@ class LocalAccumulator(Strategy):
 
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each element that accumulates in an inner loop."""
-        kernel = tl.Kernel(situation.source)
+        kernel, places = tl.Kernel(situation.source), Places(situation.source)
         found: list[Edit | str] = []
         for number, seen in enumerate(nests(kernel), start=1):
             for line in seen.body:
                 site = _site(kernel, seen, line)
                 if site is not None:
                     found.append(
-                        site if isinstance(site, str) else self._edit(kernel, site, number)
+                        site
+                        if isinstance(site, str)
+                        else self._edit(kernel, site, number, places.line(line))
                     )
         return answer(found, "no inner loop accumulates into an element that it does not move")
 
-    def _edit(self, kernel: tl.Kernel, site: Site, number: int) -> Edit:
+    def _edit(self, kernel: tl.Kernel, site: Site, number: int, line: int) -> Edit:
         name = fresh_name(f"{site.target.base}_acc", kernel.names)
         surgery = Surgery(kernel.source.module)
         declare(kernel, surgery, f"{name} = T.alloc_local((1,), {site.dtype})")
         surgery.expand(site.nest.node, _lines(site, f"{name}[0]"))
-        title = f"accumulate {code(site.target.node)} in a local scalar"
+        title = f"accumulate {code(site.target.node)} in a local scalar, line {line}"
         key = f"{site.target.base}@{number}"
         return Edit(self.id, key, title, surgery.apply, 1.05 if site.local else 1.3)
 

@@ -1,0 +1,303 @@
+"""Gates 4 to 6 for two builds: bouts between fresh pairs of processes, every one of them checked and watched.
+
+`duel` decides when to sample what; here is what it samples. In a bout, both builds run in a fresh process each, on the same
+memory and CPU. The candidate's outputs are compared with the golden before its first timing on every workload, and after
+its timed calls in every bout, so that one which is right only until it is timed is caught.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from statistics import median
+
+from opratchet.gates import GateClosed, check_accuracy, check_signature, verify
+from opratchet.judge.decision import DOUBTLESS, TOTAL, Logs, Rule, Tally, Verdict, ratio_of
+from opratchet.judge.duel import CALIBRATION, calibrate, duel
+from opratchet.judge.floor import below_floor, impossible
+from opratchet.judge.integrity import clocks_disagree, impossible_clock
+from opratchet.judge.robust import by_turns, trimmed
+from opratchet.judge.spread import Spread
+from opratchet.lab.bench import Bound, Build, Lab, Rig
+from opratchet.lab.conditions import together, watch
+from opratchet.lab.latency import latency
+from opratchet.lab.pairs import Pair, Timer, device_lock, pairs
+from opratchet.ledger.words import Accuracy, Conditions, Latency, Outcome, Ratio
+
+CONTEST_SECONDS = 8.0
+FINAL_BOUTS = 8
+
+Samples = dict[str, list[list[float]]]
+"""Nanoseconds a call by workload, one list a bout."""
+
+
+@dataclass
+class Comparison:
+    """What timing two builds against each other gave.
+
+    Attributes:
+        verdict: Answer for the candidate.
+        ratio: Aggregate speed-up over the workloads (weighted geometric mean).
+        ratios: Speed-up by workload.
+        slower: Workloads on which the candidate is credibly slower.
+        incumbent: Latency of the incumbent by workload.
+        candidate: Latency of the candidate by workload.
+        accuracy: Comparison with the golden, of fresh calls and of timed ones.
+        conditions: What the machine did besides.
+        seconds: Wall time by kind: `accuracy`, `measure`.
+    """
+
+    verdict: Verdict
+    ratio: Ratio
+    ratios: dict[str, Ratio]
+    slower: Sequence[str]
+    incumbent: dict[str, Latency]
+    candidate: dict[str, Latency]
+    accuracy: list[Accuracy]
+    conditions: Conditions | None
+    seconds: dict[str, float]
+
+
+@dataclass
+class Match:
+    """A meeting of two builds: opens its bouts, and keeps what they left behind. A context manager.
+
+    Attributes:
+        lab: Where they run.
+        incumbent: The one to beat.
+        candidate: The one that is checked.
+        accuracy: Comparisons with the golden so far.
+        theirs: Samples of the incumbent.
+        ours: Samples of the candidate.
+        conditions: What the machine did during the latest bout.
+    """
+
+    lab: Lab
+    incumbent: Build
+    candidate: Build
+    accuracy: list[Accuracy] = field(default_factory=list)
+    theirs: Samples = field(default_factory=dict)
+    ours: Samples = field(default_factory=dict)
+    conditions: list[Conditions] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        check_signature(self.incumbent, self.candidate)
+        self._memory: dict[str, Bound] = {}
+        self._begun = time.monotonic()
+        self._checking = 0.0
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Weight of each tune workload."""
+        return {workload.id: workload.weight for workload in self.lab.operator.tuned}
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Wall time so far by kind."""
+        measure = time.monotonic() - self._begun - self._checking
+        return {"accuracy": self._checking, "measure": measure}
+
+    @contextmanager
+    def bout(self) -> Iterator[LabBout]:
+        """One pair of fresh processes, warmed up.
+
+        Raises:
+            GateClosed: the candidate is inaccurate or caught.
+            WorkerFailed: it crashed, hung or ran out of memory.
+        """
+        with self.lab.open(self.candidate) as ours, self.lab.open(self.incumbent) as theirs:
+            with self._clock():
+                self._load(ours, theirs)
+            device = f"{self.lab.backend.device()}{self.lab.cpu}"
+            with (
+                device_lock(device),
+                watch(self.lab.cpu, [ours.worker.process.pid, theirs.worker.process.pid]) as seen,
+            ):
+                bout = LabBout(self.lab, theirs, ours)
+                yield bout
+            self.conditions.append(seen.result)
+            self._keep(bout)
+            with self._clock():
+                for workload in self.lab.operator.tuned:
+                    call = ours.call(workload, batch=2)
+                    self.accuracy += check_accuracy(self.lab.operator, workload, call)
+
+    def _load(self, ours: Rig, theirs: Rig) -> None:
+        """Load both; in the first bout the candidate is checked on every workload."""
+        for workload in self.lab.operator.tuned:
+            if workload.id not in self._memory:
+                artifact = self.candidate.artifacts[workload.id]
+                self._memory[workload.id] = self.lab.memory(workload, artifact)
+            ours.load(workload, self._memory[workload.id])
+            theirs.load(workload, self._memory[workload.id])
+        if not self.accuracy:
+            self.accuracy += verify(self.lab, ours)
+
+    def _keep(self, bout: LabBout) -> None:
+        for name, taken in bout.taken.items():
+            require_honest(self.lab, self.candidate, name, taken)
+            self.theirs.setdefault(name, []).append([pair.incumbent.ns for pair in taken])
+            self.ours.setdefault(name, []).append([pair.candidate.ns for pair in taken])
+
+    @contextmanager
+    def _clock(self) -> Iterator[None]:
+        """Book what is done inside as accuracy."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self._checking += time.monotonic() - start
+
+    def __enter__(self) -> Match:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for bound in self._memory.values():
+            bound.tensors.close()
+
+
+class LabBout:
+    """Two loaded rigs in turns.
+
+    Attributes:
+        taken: All pairs so far by workload.
+    """
+
+    def __init__(self, lab: Lab, theirs: Rig, ours: Rig) -> None:
+        self.taken: dict[str, list[Pair]] = {w.id: [] for w in lab.operator.tuned}
+        self._streams = {w.id: pairs(Timer(theirs, w), Timer(ours, w)) for w in lab.operator.tuned}
+
+    def take(self, count: int) -> Logs:
+        """Time this many more pairs of each workload: log ratios in ABBA order.
+
+        Raises:
+            GateClosed: a worker sends what cannot be a time.
+        """
+        logs: dict[str, list[float]] = {}
+        for name, stream in self._streams.items():
+            more = list(islice(stream, count))
+            require_possible(name, more)
+            logs[name] = [math.log(pair.incumbent.ns / pair.candidate.ns) for pair in more]
+            self.taken[name] += more
+        return logs
+
+
+def require_possible(name: str, taken: Sequence[Pair]) -> None:
+    """Gate 5: every batch took a time that there is.
+
+    Raises:
+        GateClosed: one did not.
+    """
+    for sample in (side for pair in taken for side in (pair.incumbent, pair.candidate)):
+        wrong = impossible(sample.worker_ns, "ns", f"{name}: a batch of {sample.count} calls")
+        if wrong:
+            raise GateClosed(Outcome.PROFILE_INVALID, wrong)
+
+
+def require_honest(lab: Lab, candidate: Build, name: str, taken: Sequence[Pair]) -> None:
+    """Gate 5: both clocks agree, and no latency is below what the machine can do.
+
+    What sending messages costs is the same for both sides: what the incumbent's batches show of it is taken off.
+
+    Raises:
+        GateClosed: they do not, or one is.
+    """
+    ours = [(p.candidate.worker_ns, p.candidate.supervisor_ns) for p in taken]
+    theirs = [(p.incumbent.worker_ns, p.incumbent.supervisor_ns) for p in taken]
+    messages = median(supervisor - worker for worker, supervisor in theirs)
+    outside = [
+        math.log(max(b - messages, a) / p.incumbent.count)
+        - math.log(max(d - messages, 1.0) / p.candidate.count)
+        for p, (a, b), (_c, d) in zip(taken, theirs, ours, strict=True)
+    ]
+    inside = [math.log(p.incumbent.ns / p.candidate.ns) for p in taken]
+    evidence = impossible_clock(ours) or clocks_disagree(_ratio(inside), _ratio(outside))
+    if evidence:
+        raise GateClosed(Outcome.CHEATED, f"{name}: {evidence}")
+    workload = next(w for w in lab.operator.tuned if w.id == name)
+    floor = lab.backend.floor(lab.operator, workload, candidate.artifacts[name])
+    measured = math.exp(trimmed([math.log(p.candidate.ns) for p in taken]).value) / 1e3
+    if evidence := below_floor(measured, floor):
+        raise GateClosed(Outcome.PROFILE_INVALID, f"{name}: {evidence}")
+
+
+CLOCK_CONFIDENCE = 0.99999
+
+
+def _ratio(logs: Sequence[float]) -> Ratio:
+    return ratio_of(trimmed(by_turns(logs)), len(logs), 1, CLOCK_CONFIDENCE)
+
+
+def contest(lab: Lab, incumbent: Build, candidate: Build, rule: Rule, spread: Spread) -> Comparison:
+    """Whether the candidate is faster.
+
+    Raises:
+        GateClosed: the candidate is inaccurate or caught, before or in its timed calls.
+        WorkerFailed: the candidate crashed, hung or ran out of memory.
+    """
+    with Match(lab, incumbent, candidate) as match:
+        found = duel(match.bout, rule, spread, match.weights, CONTEST_SECONDS)
+        verdict = found.verdict or Verdict.INCONCLUSIVE
+        return _comparison(match, verdict, found.ratio, found.ratios, found.slower, spread)
+
+
+def measured_against(
+    lab: Lab, incumbent: Build, candidate: Build, spread: Spread | None, bouts: int = FINAL_BOUTS
+) -> tuple[Comparison, Spread]:
+    """The speed-up from a fixed number of bouts: what a figure to be reported needs, as the decision itself favours winners.
+
+    Without a spread, that of these bouts alone counts, and is given.
+
+    Raises:
+        GateClosed: the candidate is inaccurate or caught.
+        WorkerFailed: it crashed, hung or ran out of memory.
+    """
+    with Match(lab, incumbent, candidate) as match:
+        own, tally = calibrate(match.bout, match.weights, bouts)
+        known = own if spread is None else spread
+        ratios = fixed_ratios(tally, known)
+        total = ratios.pop(TOTAL)
+        verdict = Verdict.FASTER if total.low > 1.0 else Verdict.INCONCLUSIVE
+        slower = [name for name, ratio in ratios.items() if ratio.high < 1.0]
+        return _comparison(match, verdict, total, ratios, slower, known), own
+
+
+def fixed_ratios(tally: Tally, spread: Spread) -> dict[str, Ratio]:
+    """Ratios by workload, and for the aggregate, where the number of bouts was fixed beforehand."""
+    return {
+        name: ratio_of(spread.pooled(name, units), tally.pairs, tally.bouts, DOUBTLESS)
+        for name, units in tally.units.items()
+    }
+
+
+def _comparison(
+    match: Match,
+    verdict: Verdict,
+    total: Ratio,
+    ratios: Mapping[str, Ratio],
+    slower: Sequence[str],
+    spread: Spread,
+) -> Comparison:
+    def latencies(samples: Samples) -> dict[str, Latency]:
+        return {name: latency(taken, spread.variance(name) / 2) for name, taken in samples.items()}
+
+    return Comparison(
+        verdict=verdict,
+        ratio=total,
+        ratios=dict(ratios),
+        slower=slower,
+        incumbent=latencies(match.theirs),
+        candidate=latencies(match.ours),
+        accuracy=match.accuracy,
+        conditions=together(match.conditions),
+        seconds=match.seconds,
+    )
+
+
+def learn_noise(lab: Lab, build: Build) -> tuple[Comparison, Spread]:
+    """A build against itself in `CALIBRATION` bouts: its latency, and what "no change" looks like on this machine."""
+    return measured_against(lab, build, build, None, CALIBRATION)

@@ -1,0 +1,114 @@
+"""How much a fresh process alone moves a timing here.
+
+The same binary can be some per cent faster or slower for the life of a process, because of where its memory and its
+code happen to lie. No number of samples within one pair of processes tells this from a gain, so the process is the unit
+of every interval. But two or three processes alone tell little of their own spread: a Student interval on two degrees
+of freedom is worthless at the confidence that is needed, and wrong where processes know only two states. The spread is a
+property of the machine and the operator, so it is learned once, from the baseline against itself in several fresh pairs of
+processes, and from every trial that took more than one pair since; all of them are pooled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from opratchet.judge.robust import Centre
+from opratchet.ledger.words import Variance
+
+# An own spread is believed against the pooled one where chance makes so large a one so rarely.
+SURPRISE = 0.025
+
+
+@dataclass
+class Spread:
+    """Pooled variance between pairs of processes of a log ratio, beyond what their samples explain.
+
+    Attributes:
+        excess: Sum of degrees of freedom times variance, by workload and for the aggregate.
+        freedom: Degrees of freedom.
+    """
+
+    excess: dict[str, float] = field(default_factory=dict)
+    freedom: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Variance]) -> Spread:
+        """The spread that a ledger holds."""
+        known = record.items()
+        return cls(
+            {name: part.excess for name, part in known},
+            {name: part.freedom for name, part in known},
+        )
+
+    def record(self) -> dict[str, Variance]:
+        """As it is written to the ledger."""
+        return {
+            name: Variance(excess=excess, freedom=self.freedom[name])
+            for name, excess in self.excess.items()
+        }
+
+    def learn(self, centres: Mapping[str, Sequence[Centre]]) -> None:
+        """Take in one comparison: its pairs of processes by workload."""
+        for name, units in centres.items():
+            if len(units) < 2:
+                continue
+            freedom = len(units) - 1
+            beyond = own_variance(units) - within_variance(units)
+            self.excess[name] = self.excess.get(name, 0.0) + freedom * beyond
+            self.freedom[name] = self.freedom.get(name, 0.0) + freedom
+
+    def variance(self, name: str) -> float:
+        """Variance that a fresh pair of processes adds to a log ratio; not below zero."""
+        known = self.freedom.get(name, 0.0)
+        return max(0.0, self.excess[name] / known) if known else 0.0
+
+    def pooled(self, name: str, units: Sequence[Centre]) -> Centre:
+        """Mean over pairs of processes, its variance and degrees of freedom.
+
+        The variance of a pair of processes is expected to be the pooled spread plus what its samples explain, with the
+        degrees of freedom of F. E. Satterthwaite, Biometrics Bulletin 2 (1946) 110-114; what the pairs at hand differ
+        from one another is pooled with that. Where they differ more than chance allows, or nothing is known
+        yet, only their own variance counts.
+        """
+        value = float(np.mean([unit.value for unit in units]))
+        variance, freedom = self._expected(name, units)
+        if len(units) > 1:
+            own, own_freedom = own_variance(units), len(units) - 1
+            if _surprising(own, own_freedom, variance, freedom):
+                variance, freedom = own, own_freedom
+            else:
+                both = freedom + own_freedom
+                variance, freedom = (freedom * variance + own_freedom * own) / both, both
+        return Centre(value, variance / len(units), freedom)
+
+    def _expected(self, name: str, units: Sequence[Centre]) -> tuple[float, float]:
+        """Variance of one pair of processes, and its degrees of freedom; none before anything was learned."""
+        known = self.freedom.get(name, 0.0)
+        between, within = self.variance(name), within_variance(units)
+        if not known or between + within == 0.0:
+            return 0.0, known
+        inner = sum(unit.freedom for unit in units)
+        total = between + within
+        return total, total**2 / (between**2 / known + within**2 / inner)
+
+
+def own_variance(units: Sequence[Centre]) -> float:
+    """Variance of the centres of several pairs of processes."""
+    return float(np.var([unit.value for unit in units], ddof=1))
+
+
+def within_variance(units: Sequence[Centre]) -> float:
+    """Mean variance of the centres as far as their own samples explain it."""
+    return float(np.mean([unit.variance for unit in units]))
+
+
+def _surprising(own: float, own_freedom: float, expected: float, freedom: float) -> bool:
+    """Whether a variance is larger than chance makes it where another one is the truth (F test)."""
+    from scipy.special import fdtri
+
+    if not freedom or expected == 0.0:
+        return True
+    return own > expected * float(fdtri(own_freedom, freedom, 1 - SURPRISE))
