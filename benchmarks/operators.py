@@ -47,7 +47,7 @@ PAIRS = 200
 def tune(place: str, out: Path, rounds: int) -> dict[str, Any]:
     """Run the tool on an operator; gives its JSON summary."""
     command = [sys.executable, "-m", "opratchet", "tune", str(EXAMPLES / place)]
-    command += ["--out", str(out), "--max-rounds", str(rounds), "--json"]
+    command += ["--fresh", "--out", str(out), "--max-rounds", str(rounds), "--json"]
     reply = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     summary: dict[str, Any] = json.loads(reply.stdout)
     return summary

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from opratchet.judge import duel as sampling_room
 from opratchet.judge.decision import TOTAL, Logs, Rule, Verdict
 from opratchet.judge.duel import duel
-from opratchet.judge.power import Sampling, share_interval, told_apart
+from opratchet.judge.power import Sampling, noncentrality, share_interval, told_apart
 from opratchet.judge.spread import Spread
 
 NAME = "w"
@@ -149,3 +149,20 @@ def test_the_interval_of_a_share_is_that_of_the_tables(
     hits: int, total: int, low: float, high: float
 ) -> None:
     assert share_interval(hits, total) == pytest.approx((low, high), abs=1e-4)
+
+
+@pytest.mark.parametrize("freedom", [0.4, 1.0, 2.0, 9.0, 200.0])
+@pytest.mark.parametrize("quantile", [4.0, 29.0, 31.0, 1e3, 1e7])
+def test_thenoncentrality_is_found_for_any_quantile(freedom: float, quantile: float) -> None:
+    found = noncentrality(quantile, freedom, 0.9)
+    generator = np.random.default_rng(3)
+    errors = np.sqrt(generator.chisquare(freedom, 100_000) / freedom)
+    t = (generator.normal(size=100_000) + found) / errors
+    assert np.mean(t > quantile) == pytest.approx(0.9, abs=0.02)
+
+
+def test_where_almost_nothing_is_known_of_the_spread_there_is_an_answer_all_the_same() -> None:
+    spread = Spread({TOTAL: 1e-6}, {TOTAL: 0.3})
+    found = told_apart(RULE, spread, Sampling(1e-4, bout_seconds=5.0, pair_seconds=0.002), SECONDS)
+    assert found.gain > 1.0
+    assert math.isfinite(found.gain)

@@ -198,7 +198,7 @@ def verdict(found: Findings) -> list[str]:
 
 def _said(found: Findings, apart: ToldApart) -> str:
     """What can be told apart here, rounded to the careful side."""
-    gain = math.ceil(1000 * apart.gain) / 10
+    gain = math.ceil(1000 * min(apart.gain, 1.0)) / 10
     if apart.gain <= found.options.rule.worthwhile:
         return (
             f"here a gain of {gain:.1f} % or more is found nine times out of ten "
@@ -207,6 +207,11 @@ def _said(found: Findings, apart: ToldApart) -> str:
     tried = found.not_faster
     clean = tried and not any(one.adopted for one in tried)
     nothing = "nothing false was adopted, but " if clean else ""
+    if apart.gain > 1.0:
+        return (
+            "too little is known of this machine's noise, or it is too large, to tell even a twofold gain: "
+            f"{nothing}gains will be missed. Try again for longer, or on a quieter machine."
+        )
     return (
         f"changes under {gain:.1f} % cannot be told from noise here: "
         f"{nothing}small gains will be missed. A quieter machine finds more."

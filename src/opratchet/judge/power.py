@@ -44,6 +44,9 @@ from opratchet.judge.robust import TRIM, Centre
 from opratchet.judge.spread import Spread
 
 POWER = 0.9
+LARGE_QUANTILE = 30.0
+LARGEST = 700.0  # of a logarithm: where nothing can be told, the figure is as good as infinite
+FEW = 10.0  # degrees of freedom
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ def told_apart(
     for look in _looks(rule, spread, sampling, seconds):
         centre = spread.pooled(TOTAL, _typical(look, spread, sampling))
         gain = max(_needed(centre, look.bouts, rule, power), kept)
-        found.append(ToldApart(math.expm1(gain), look.bouts, look.all_pairs, look.seconds))
+        found.append(ToldApart(math.expm1(min(gain, LARGEST)), look.bouts, look.all_pairs, look.seconds))
         if look.bouts >= PATIENCE:
             kept = max(kept, _kept(centre, rule, power))
     return min(found, key=lambda one: one.gain)
@@ -152,16 +155,30 @@ def _freedom(pairs: int) -> int:
 
 def _needed(centre: Centre, bouts: int, rule: Rule, power: float) -> float:
     """Log speed-up that wins at a look with this power."""
-    from scipy.special import nctdtrinc, ndtri
+    from scipy.special import ndtri
 
     error = math.sqrt(centre.variance)
     if error == 0.0:
         return math.log1p(rule.minimum_effect)
-    quantile = centre.margin(rule.confidence) / error
-    noncentral = float(nctdtrinc(centre.freedom, 1 - power, quantile))
+    noncentral = noncentrality(centre.margin(rule.confidence) / error, centre.freedom, power)
     close = math.log(CLOSE) if bouts < CLOSE_BOUTS else 0.0
     worth = math.log1p(rule.minimum_effect) + float(ndtri(power)) * error
     return max(noncentral * error + close, worth)
+
+
+def noncentrality(quantile: float, freedom: float, power: float) -> float:
+    """Noncentrality at which Student's t exceeds a quantile with this power.
+
+    For large quantiles the search for the exact figure does not end. There the estimated error is what counts: its
+    distribution is exact for few degrees of freedom, where the rest does not matter, and close to normal for many.
+    """
+    from scipy.special import chdtri, nctdtrinc, ndtri
+
+    if quantile <= LARGE_QUANTILE:
+        return float(nctdtrinc(freedom, 1 - power, quantile))
+    if freedom < FEW:
+        return quantile * math.sqrt(float(chdtri(freedom, 1 - power)) / freedom)
+    return quantile + float(ndtri(power)) * math.sqrt(1 + quantile**2 / (2 * freedom))
 
 
 def _kept(centre: Centre, rule: Rule, power: float) -> float:

@@ -92,7 +92,9 @@ class Spread:
             return 0.0, known
         inner = sum(unit.freedom for unit in units)
         total = between + within
-        return total, total**2 / (between**2 / known + within**2 / inner)
+        # Squares of variances would underflow where a sample hardly varies.
+        shares = between / total, within / total
+        return total, 1.0 / (shares[0] ** 2 / known + shares[1] ** 2 / inner)
 
 
 def own_variance(units: Sequence[Centre]) -> float:
