@@ -173,7 +173,7 @@ def invented(
         Options(rule=Rule(trials=120)),
         units=6000,
         call_us=250.0,
-        spread=Spread({TOTAL: 30 * process}, {TOTAL: 30.0}),
+        spread=Spread({TOTAL: 30 * process}, {TOTAL: 30.0}, {TOTAL: 30 * process**2}),
         bouts=[BoutSeen(24, pair**2, 0.2, 0.003)] * 20,
         tried=[
             Tried(effect, verdict, 1 + effect, 144, 6, 1.5)
@@ -211,7 +211,7 @@ def test_the_table_has_a_row_for_each_effect_and_the_shares_with_their_intervals
 
 def test_a_quiet_machine_is_told_the_gain_that_it_finds_and_whether_it_was_found() -> None:
     first, second = verdict(invented(GOOD))
-    assert first.startswith("here a gain of 1.2 % or more is found nine times out of ten in ")
+    assert first.startswith("here a gain of 1.9 % or more is found nine times out of ten in ")
     assert second == "Of the planted gains of that size or more, 16 of 17 were found."
 
 

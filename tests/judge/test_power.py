@@ -64,7 +64,9 @@ class Bout:
 def known(process: float, freedom: float = 30.0) -> Spread:
     """A spread that was learned exactly."""
     return Spread(
-        {TOTAL: process * freedom, NAME: process * freedom}, {TOTAL: freedom, NAME: freedom}
+        {TOTAL: process * freedom, NAME: process * freedom},
+        {TOTAL: freedom, NAME: freedom},
+        {TOTAL: process**2 * freedom, NAME: process**2 * freedom},
     )
 
 
@@ -90,7 +92,6 @@ def share_found(
         pytest.param(1.8e-3, Sampling(0.004**2, 0.1, 0.003), id="processes 3 % apart"),
         pytest.param(0.0, Sampling(0.3**2, 0.1, 0.003), id="loaded"),
         pytest.param(1e-4, Sampling(0.1**2, 0.7, 0.003), id="loaded, processes start slowly"),
-        pytest.param(1e-4, Sampling(0.01**2, 2.0, 0.003), id="hardly two bouts fit into the time"),
     ],
 )
 def test_the_gain_that_is_named_is_found_nine_times_out_of_ten_and_a_smaller_one_is_not(
@@ -100,6 +101,16 @@ def test_the_gain_that_is_named_is_found_nine_times_out_of_ten_and_a_smaller_one
     assert named.seconds <= SECONDS
     assert share_found(monkeypatch, process, sampling, named.gain) >= 0.78
     assert share_found(monkeypatch, process, sampling, 0.7 * named.gain) <= 0.6
+
+
+def test_where_hardly_two_bouts_fit_into_the_time_the_named_gain_is_on_the_safe_side(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A win is confirmed in as many bouts as that takes, whatever the time; smaller gains profit from it too.
+    sampling = Sampling(0.01**2, 2.0, 0.003)
+    named = told_apart(RULE, known(1e-4), sampling, SECONDS)
+    assert named.seconds <= SECONDS
+    assert share_found(monkeypatch, 1e-4, sampling, named.gain) >= 0.9
 
 
 variances = st.floats(1e-6, 1e-2)
@@ -162,7 +173,7 @@ def test_thenoncentrality_is_found_for_any_quantile(freedom: float, quantile: fl
 
 
 def test_where_almost_nothing_is_known_of_the_spread_there_is_an_answer_all_the_same() -> None:
-    spread = Spread({TOTAL: 1e-6}, {TOTAL: 0.3})
+    spread = Spread({TOTAL: 1e-6}, {TOTAL: 0.3}, {TOTAL: 0.3 * 1e-4})
     found = told_apart(RULE, spread, Sampling(1e-4, bout_seconds=5.0, pair_seconds=0.002), SECONDS)
     assert found.gain > 1.0
     assert math.isfinite(found.gain)

@@ -10,8 +10,13 @@ within `CLOSE`, counts only after `CLOSE_BOUTS` bouts.
 
 Sampling looks at the data after a growing number of pairs and bouts (`duel`). Each look is one chance to be wrong, and so
 is each trial of a run: the error allowed to a whole run is divided evenly over both (Bonferroni), so that the chance that
-a run adopts anything that is not faster stays under that bound. What ends a comparison without a win costs power, not
-error, and uses plain intervals.
+a run adopts anything that is not faster stays under that bound.
+
+What ends a comparison without a win costs power, not error, so it may be looked at after every bout. A comparison is given
+up where the data speak `1 / GIVE_UP` times as much for no gain as for the gain that is looked for: a true one is then given up
+with a chance of at most `GIVE_UP`, however often one looks (A. Wald, "Sequential tests of statistical hypotheses", Annals of
+Mathematical Statistics 16 (1945) 117-186). What is looked for is a worthwhile gain, or on a machine so noisy that about `PAIRS`
+pairs do not show that, one that they do show.
 """
 
 from __future__ import annotations
@@ -35,7 +40,9 @@ LOOKS = len(FIRST_LOOKS) + len(BOUT_LOOKS)
 CLOSE = 1.15
 CLOSE_BOUTS = 6
 # From this many bouts on, a comparison that will not find the gain that is looked for is given up.
-PATIENCE = 9
+PATIENCE = 2
+GIVE_UP = 0.05
+PAIRS = 2000
 PLAIN = 0.95
 DOUBTLESS = 0.99
 
@@ -66,8 +73,8 @@ class Rule:
         minimum_effect: Smallest gain worth a change, as a fraction; apart from noise.
         run_error: Chance allowed to a whole run to adopt anything that is not faster.
         trials: How many comparisons the run may hold, over which `run_error` is divided.
-        worthwhile: Gain, as a fraction, that is looked for as long as the data leave it possible; what can only be smaller
-            is given up sooner.
+        worthwhile: Gain, as a fraction, that is looked for as long as the data leave it possible, on a machine where it
+            can be shown; what can only be smaller is given up sooner.
         two_sided: Whether it matters how much slower the candidate is. A run only asks whether it is faster.
     """
 
@@ -174,7 +181,8 @@ def judge(tally: Tally, rule: Rule, spread: Spread) -> Decision:
     # Where both sides count alike, a loss has to be worth as much as a gain.
     worth = math.log1p(rule.minimum_effect) if rule.two_sided else 0.0
     slower = tuple(n for n, r in ratios.items() if _settled(r) < 0 and means[n].value <= -worth)
-    verdict = verdict_of(total, means[TOTAL], slower, rule)
+    hope = looked_for(means[TOTAL], tally.bouts, tally.pairs, rule)
+    verdict = verdict_of(total, means[TOTAL], slower, rule, hope)
     doubtful = any(means[name].interval(PLAIN)[1] < -worth for name in ratios)
     if verdict is Verdict.FASTER and doubtful:
         # A workload that is probably slower is no win, whatever the others gain: sample on until that is clear.
@@ -182,7 +190,34 @@ def judge(tally: Tally, rule: Rule, spread: Spread) -> Decision:
     return Decision(verdict, total, ratios, slower)
 
 
-def verdict_of(total: Ratio, mean: Centre, slower: Sequence[str], rule: Rule) -> Verdict | None:
+def looked_for(mean: Centre, bouts: int, pairs: int, rule: Rule) -> float:
+    """Logarithm of the gain that is looked for: one worthwhile, or the smallest that `PAIRS` pairs show, if that is more."""
+    from scipy.special import ndtri
+
+    error = math.sqrt(mean.variance * min(float(bouts), pairs / PAIRS))
+    errors = float(ndtri((1 + rule.confidence) / 2) + ndtri(1 - GIVE_UP))
+    return max(math.log1p(rule.worthwhile), errors * error)
+
+
+def is_vain(tally: Tally, rule: Rule, spread: Spread) -> bool:
+    """Whether to give a comparison up; may be asked after every bout."""
+    mean = spread.pooled(TOTAL, tally.units[TOTAL])
+    return _is_given_up(mean, tally.bouts, rule, looked_for(mean, tally.bouts, tally.pairs, rule))
+
+
+def _is_given_up(mean: Centre, units: int, rule: Rule, hope: float) -> bool:
+    found = abs(mean.value) if rule.two_sided else mean.value
+    return units >= PATIENCE and found <= vain_at(mean.variance, hope)
+
+
+def vain_at(variance: float, hope: float) -> float:
+    """The mean at which the data are `1 / GIVE_UP` times as likely without any gain as with the one that is looked for."""
+    return hope / 2 + math.log(GIVE_UP) * variance / hope
+
+
+def verdict_of(
+    total: Ratio, mean: Centre, slower: Sequence[str], rule: Rule, hope: float
+) -> Verdict | None:
     """The verdict that an interval gives; None asks for more samples.
 
     Args:
@@ -190,6 +225,7 @@ def verdict_of(total: Ratio, mean: Centre, slower: Sequence[str], rule: Rule) ->
         mean: The same as a centre of log ratios.
         slower: Workloads on which the candidate is credibly slower.
         rule: When a candidate counts as faster.
+        hope: Logarithm of the gain that is looked for.
     """
     worth = math.log1p(rule.minimum_effect)
     if slower:
@@ -201,10 +237,7 @@ def verdict_of(total: Ratio, mean: Centre, slower: Sequence[str], rule: Rule) ->
     if high < worth and (low > -worth or not rule.two_sided):
         small_loss = total.high < 1.0 and not rule.two_sided
         return Verdict.SLOWER if small_loss else Verdict.TIE
-    hope = math.log1p(rule.worthwhile)
-    low, high = mean.interval(DOUBTLESS)
-    in_vain = high < hope and (low > -hope or not rule.two_sided)
-    return Verdict.INCONCLUSIVE if total.processes >= PATIENCE and in_vain else None
+    return Verdict.INCONCLUSIVE if _is_given_up(mean, total.processes, rule, hope) else None
 
 
 def _settled(ratio: Ratio) -> int:

@@ -23,11 +23,14 @@ from opratchet.judge.decision import (
     Rule,
     Tally,
     Verdict,
+    is_vain,
     judge,
 )
 from opratchet.judge.spread import Spread, within_variance
 
-SMALLEST = 12  # pairs of a bout: six turns, of which the trimmed mean keeps four
+# Pairs of a further bout. Of the fewest, the trimmed mean keeps four; warming a pair of processes up costs more than the
+# most, so that larger ones are not worth it.
+SIZES = (6, 12, 24, 60)
 CALIBRATION = 10  # bouts of the baseline against itself
 # Standard error of a bout, as a part of the minimum effect, beyond which more samples in it are pointless.
 FINE = 0.5
@@ -67,10 +70,12 @@ def duel(
         foreseen = (time.monotonic() - start) / tally.bouts * look
         if decision.verdict is not None or (foreseen > seconds and not _is_winning(decision, look)):
             break
-        while tally.bouts < look:
+        while tally.bouts < look and not is_vain(tally, rule, spread):
             with arena() as bout:
                 tally.add(bout.take(size))
         decision = judge(tally, rule, spread)
+        if tally.bouts < look:
+            decision = _given_up(decision)
     spread.learn(tally.units)
     if decision.verdict is None:
         return replace(decision, verdict=Verdict.INCONCLUSIVE)
@@ -80,6 +85,12 @@ def duel(
 def _is_winning(decision: Decision, look: int) -> bool:
     """Whether all that keeps a win from counting is the number of bouts; these are taken whatever they take."""
     return decision.ratio.low > 1.0 and look <= CLOSE_BOUTS
+
+
+def _given_up(decision: Decision) -> Decision:
+    """Between the looks, nothing can be won or lost."""
+    tie = decision.verdict is Verdict.TIE
+    return replace(decision, verdict=Verdict.TIE if tie else Verdict.INCONCLUSIVE)
 
 
 def _first(
@@ -102,9 +113,12 @@ def _first(
 
 def _size(first: Tally, rule: Rule, spread: Spread) -> int:
     """Pairs of each further bout."""
-    sizes = (SMALLEST, *FIRST_LOOKS)
-    needed = _needed(first, rule, spread)
-    return next((size for size in sizes if size >= needed), sizes[-1])
+    return size_for(_needed(first, rule, spread))
+
+
+def size_for(needed: float) -> int:
+    """Pairs of a bout where so many would make its own error small: no more, as several bouts average that out too."""
+    return max((size for size in SIZES if size <= needed), default=SIZES[0])
 
 
 def _needed(first: Tally, rule: Rule, spread: Spread) -> float:

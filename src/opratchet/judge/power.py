@@ -11,14 +11,14 @@ effect. With the power P, the smallest gain that does so at this look is
     ln(1 + gain) = max( delta * SE(n) + close(n),  ln(1 + minimum effect) + z(P) * SE(n) )
 
 where `delta` is the noncentrality at which a t value on F degrees of freedom exceeds `k` with probability P, and close(n) is
-ln 1.15 as long as a win could be feigned by the states of processes. From `PATIENCE` bouts on, a comparison is given
-up when even its plain upper limit is below the gain that is looked for; a gain that is found at a later look must have been
-kept at each earlier one:
+ln 1.15 as long as a win could be feigned by the states of processes. From `PATIENCE` bouts on, a comparison
+is given up when the data speak against the gain that is looked for; a gain that is found at a later look must have been kept
+at each earlier one, n' bouts:
 
-    ln(1 + gain) >= ln(1 + worthwhile) - (t(F, 99 %) - z(P)) * SE(n')        for each such look n' before
+    ln(1 + gain) >= vain_at(SE(n')^2, looked for) + z(97 %) * SE(n')     or all that is looked for
 
 The answer is the smallest over the looks that fit into the time. Earlier looks only add to the power, so it errs on the safe
-side; that each look has its chance to be given up by bad luck, and that the noise itself is estimated, is not in it.
+side; that a gain is given up by bad luck, and that the noise itself is estimated, is not in it.
 """
 
 from __future__ import annotations
@@ -33,17 +33,19 @@ from opratchet.judge.decision import (
     BOUT_LOOKS,
     CLOSE,
     CLOSE_BOUTS,
-    DOUBTLESS,
     FIRST_LOOKS,
     PATIENCE,
     TOTAL,
     Rule,
+    looked_for,
+    vain_at,
 )
-from opratchet.judge.duel import FINE, SMALLEST
-from opratchet.judge.robust import TRIM, Centre
+from opratchet.judge.duel import FINE, size_for
+from opratchet.judge.robust import FEWEST, TRIM, Centre
 from opratchet.judge.spread import Spread
 
 POWER = 0.9
+HARDLY_EVER = 0.97
 LARGE_QUANTILE = 30.0
 LARGEST = 700.0  # of a logarithm: where nothing can be told, the figure is as good as infinite
 FEW = 10.0  # degrees of freedom
@@ -98,9 +100,11 @@ def told_apart(
     for look in _looks(rule, spread, sampling, seconds):
         centre = spread.pooled(TOTAL, _typical(look, spread, sampling))
         gain = max(_needed(centre, look.bouts, rule, power), kept)
-        found.append(ToldApart(math.expm1(min(gain, LARGEST)), look.bouts, look.all_pairs, look.seconds))
+        found.append(
+            ToldApart(math.expm1(min(gain, LARGEST)), look.bouts, look.all_pairs, look.seconds)
+        )
         if look.bouts >= PATIENCE:
-            kept = max(kept, _kept(centre, rule, power))
+            kept = max(kept, _kept(centre, look, rule))
     return min(found, key=lambda one: one.gain)
 
 
@@ -123,7 +127,7 @@ def _looks(rule: Rule, spread: Spread, sampling: Sampling, seconds: float) -> It
     bearable = max(spread.variance(TOTAL), (FINE * rule.minimum_effect) ** 2)
     enough = sampling.pair_variance / bearable
     first = next((size for size in FIRST_LOOKS if size >= enough), FIRST_LOOKS[-1])
-    pairs = next((size for size in (SMALLEST, *FIRST_LOOKS) if size >= enough), FIRST_LOOKS[-1])
+    pairs = size_for(enough)
     bout = sampling.bout_seconds + pairs * sampling.pair_seconds
     beyond = (first - pairs) * sampling.pair_seconds
     before = 1
@@ -149,8 +153,8 @@ def _typical(look: _Look, spread: Spread, sampling: Sampling) -> list[Centre]:
 
 def _freedom(pairs: int) -> int:
     """Degrees of freedom of the trimmed mean of so many pairs, taken by turns."""
-    turns = pairs // 2
-    return turns - 2 * int(TRIM * turns) - 1
+    values = pairs // 2 if pairs // 2 >= FEWEST else pairs
+    return values - 2 * int(TRIM * values) - 1
 
 
 def _needed(centre: Centre, bouts: int, rule: Rule, power: float) -> float:
@@ -177,16 +181,17 @@ def noncentrality(quantile: float, freedom: float, power: float) -> float:
     if quantile <= LARGE_QUANTILE:
         return float(nctdtrinc(freedom, 1 - power, quantile))
     if freedom < FEW:
-        return quantile * math.sqrt(float(chdtri(freedom, 1 - power)) / freedom)
+        return quantile * max(1.0, math.sqrt(float(chdtri(freedom, 1 - power)) / freedom))
     return quantile + float(ndtri(power)) * math.sqrt(1 + quantile**2 / (2 * freedom))
 
 
-def _kept(centre: Centre, rule: Rule, power: float) -> float:
-    """Log speed-up that is not given up at a look with this power."""
+def _kept(centre: Centre, look: _Look, rule: Rule) -> float:
+    """Log speed-up that is hardly ever given up at a look."""
     from scipy.special import ndtri
 
-    slack = centre.margin(DOUBTLESS) - float(ndtri(power)) * math.sqrt(centre.variance)
-    return math.log1p(rule.worthwhile) - slack
+    hope = looked_for(centre, look.bouts, look.all_pairs, rule)
+    error = math.sqrt(centre.variance)
+    return min(hope, vain_at(centre.variance, hope) + float(ndtri(HARDLY_EVER)) * error)
 
 
 def share_interval(hits: int, total: int, confidence: float = 0.95) -> tuple[float, float]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 TRIM = 0.2
+FEWEST = 5  # values of which a trimmed mean is taken
 
 
 @dataclass(frozen=True)
@@ -56,15 +57,23 @@ def trimmed(values: Sequence[float], part: float = TRIM) -> Centre:
     """
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     count = ordered.size
-    if count < 5 or not np.isfinite(ordered).all():
+    if count < FEWEST or not np.isfinite(ordered).all():
         raise ValueError("at least five finite values are needed")
     cut = int(part * count)
     kept = count - 2 * cut
-    winsorised = np.clip(ordered, ordered[cut], ordered[count - cut - 1])
-    variance = float(winsorised.var(ddof=1)) * (count - 1) / (kept * (kept - 1))
-    return Centre(float(ordered[cut : count - cut].mean()), variance, kept - 1)
+    inside = ordered[cut : count - cut]
+    low, high = float(inside[0]), float(inside[-1])
+    total = float(inside.sum())
+    middle = (total + cut * (low + high)) / count
+    beyond = inside - middle
+    winsorised = float(beyond @ beyond) + cut * ((low - middle) ** 2 + (high - middle) ** 2)
+    return Centre(total / kept, winsorised / (kept * (kept - 1)), kept - 1)
 
 
 def by_turns(log_ratios: Sequence[float]) -> list[float]:
-    """The two pairs of each ABBA averaged, so that a steady drift cancels; a last single pair is left out."""
-    return [(a + b) / 2 for a, b in zip(log_ratios[::2], log_ratios[1::2], strict=False)]
+    """The two pairs of each ABBA averaged, so that a steady drift cancels; a last single pair is left out.
+
+    Where these are too few to be trimmed, it is the pairs themselves: their order cancels a drift from the mean all the same.
+    """
+    turns = [(a + b) / 2 for a, b in zip(log_ratios[::2], log_ratios[1::2], strict=False)]
+    return turns if len(turns) >= FEWEST else list(log_ratios)

@@ -10,6 +10,7 @@ processes, and from every trial that took more than one pair since; all of them 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -27,12 +28,14 @@ class Spread:
     """Pooled variance between pairs of processes of a log ratio, beyond what their samples explain.
 
     Attributes:
-        excess: Sum of degrees of freedom times variance, by workload and for the aggregate.
-        freedom: Degrees of freedom.
+        excess: Sum of weights times variance, by workload and for the aggregate.
+        freedom: Sum of the weights: degrees of freedom, fewer where a comparison was noisier than most.
+        doubt: Sum of weights times the square of the whole variance, that of the samples included.
     """
 
     excess: dict[str, float] = field(default_factory=dict)
     freedom: dict[str, float] = field(default_factory=dict)
+    doubt: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def from_record(cls, record: Mapping[str, Variance]) -> Spread:
@@ -41,24 +44,36 @@ class Spread:
         return cls(
             {name: part.excess for name, part in known},
             {name: part.freedom for name, part in known},
+            {name: part.doubt for name, part in known},
         )
 
     def record(self) -> dict[str, Variance]:
         """As it is written to the ledger."""
         return {
-            name: Variance(excess=excess, freedom=self.freedom[name])
+            name: Variance(excess=excess, freedom=self.freedom[name], doubt=self.doubt[name])
             for name, excess in self.excess.items()
         }
 
     def learn(self, centres: Mapping[str, Sequence[Centre]]) -> None:
-        """Take in one comparison: its pairs of processes by workload."""
+        """Take in one comparison: its pairs of processes by workload.
+
+        The spread is what is left of a difference, and the noisier the samples, the less it says: a comparison that is
+        noisier than those before it counts less, by the ratio of their variances squared. What decides that must not
+        be the comparison's own spread, or it would be small spreads that count.
+        """
         for name, units in centres.items():
             if len(units) < 2:
                 continue
-            freedom = len(units) - 1
-            beyond = own_variance(units) - within_variance(units)
-            self.excess[name] = self.excess.get(name, 0.0) + freedom * beyond
-            self.freedom[name] = self.freedom.get(name, 0.0) + freedom
+            own, within = own_variance(units), within_variance(units)
+            known = self.freedom.get(name, 0.0)
+            weight, whole = float(len(units) - 1), max(own, within)
+            if known:
+                whole = self.variance(name) + within
+                usual = math.sqrt(self.doubt[name] / known)
+                weight *= min(1.0, usual / whole) ** 2 if whole else 1.0
+            self.excess[name] = self.excess.get(name, 0.0) + weight * (own - within)
+            self.freedom[name] = known + weight
+            self.doubt[name] = self.doubt.get(name, 0.0) + weight * whole**2
 
     def variance(self, name: str) -> float:
         """Variance that a fresh pair of processes adds to a log ratio; not below zero."""
@@ -69,7 +84,8 @@ class Spread:
         """Mean over pairs of processes, its variance and degrees of freedom.
 
         The variance of a pair of processes is expected to be the pooled spread plus what its samples explain, with the
-        degrees of freedom of F. E. Satterthwaite, Biometrics Bulletin 2 (1946) 110-114; what the pairs at hand differ
+        degrees of freedom of F. E. Satterthwaite, Biometrics Bulletin 2 (1946) 110-114. The spread is as uncertain as the
+        whole variances that it was learned from, however small it came out. What the pairs at hand differ
         from one another is pooled with that. Where they differ more than chance allows, or nothing is known
         yet, only their own variance counts.
         """
@@ -93,8 +109,8 @@ class Spread:
         inner = sum(unit.freedom for unit in units)
         total = between + within
         # Squares of variances would underflow where a sample hardly varies.
-        shares = between / total, within / total
-        return total, 1.0 / (shares[0] ** 2 / known + shares[1] ** 2 / inner)
+        of_spread, of_samples = math.sqrt(self.doubt[name]) / known / total, within / total
+        return total, 1.0 / (of_spread * of_spread + of_samples * of_samples / inner)
 
 
 def own_variance(units: Sequence[Centre]) -> float:

@@ -14,6 +14,7 @@ Each look at the data is one chance to be wrong; the error is divided evenly ove
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -69,4 +70,5 @@ def at_look(taken: Sequence[float], rule: Rule, looks: int) -> Decision:
     pairs = PAIRS_A_TURN * len(taken)
     confidence = 1.0 - 2.0 * rule.run_error / (rule.trials * looks)
     ratio = ratio_of(mean, pairs, pairs, confidence)
-    return Decision(verdict_of(ratio, mean, (), rule), ratio, {})
+    hope = math.log1p(rule.worthwhile)
+    return Decision(verdict_of(ratio, mean, (), rule, hope), ratio, {})

@@ -169,10 +169,18 @@ class Conditions(Record):
 
 
 class Variance(Record):
-    """A pooled variance: sum of degrees of freedom times variance (it can be below zero by chance), and their number."""
+    """A pooled variance.
+
+    Attributes:
+        excess: Sum of weights times variance; it can be below zero by chance.
+        freedom: Sum of the weights: degrees of freedom, fewer where a comparison was noisier than most.
+        doubt: Sum of weights times the square of the whole variance, that of the samples included: what the error of the
+            pooled variance comes from.
+    """
 
     excess: float
     freedom: float
+    doubt: float
 
 
 class Accuracy(Record):
