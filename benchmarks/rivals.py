@@ -16,7 +16,7 @@ TEN = 10
 SIGNS = 3  # pairs of the sign test
 TRIMMED = 12  # pairs from which on a bout's centre is a trimmed mean; of fewer it is the mean
 PAIRS = (1, 4, 12, 24, 60, 150)
-BOUTS = 2000  # from which the spread of bouts is estimated
+BOUTS = 4000  # from which the spread of bouts is estimated
 BOUTS_A_TRIAL = 10  # of those: how many under the same load
 
 
