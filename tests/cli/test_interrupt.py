@@ -19,7 +19,7 @@ from opratchet.ledger.state import fold
 from opratchet.ledger.store import read_lines
 from tests.cli.conftest import Command, background
 
-pytestmark = [pytest.mark.tilelang, pytest.mark.timing]
+pytestmark = pytest.mark.tilelang
 
 # A run that is over soon: one round of two candidates.
 SHORT = ("--max-rounds", 1, "--max-experiments", 2)

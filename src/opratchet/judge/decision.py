@@ -235,8 +235,9 @@ def verdict_of(
         return Verdict.FASTER if side > 0 else Verdict.SLOWER
     low, high = mean.interval(PLAIN)
     if high < worth and (low > -worth or not rule.two_sided):
-        small_loss = total.high < 1.0 and not rule.two_sided
-        return Verdict.SLOWER if small_loss else Verdict.TIE
+        # A run rolls a loss back whatever it is called, so its name needs no more than plain confidence.
+        is_loss = not rule.two_sided and mean.interval(DOUBTLESS)[1] < 0.0
+        return Verdict.SLOWER if is_loss else Verdict.TIE
     return Verdict.INCONCLUSIVE if _is_given_up(mean, total.processes, rule, hope) else None
 
 

@@ -75,7 +75,7 @@ def duel(
                 tally.add(bout.take(size))
         decision = judge(tally, rule, spread)
         if tally.bouts < look:
-            decision = _given_up(decision)
+            decision = _given_up(decision, rule)
     spread.learn(tally.units)
     if decision.verdict is None:
         return replace(decision, verdict=Verdict.INCONCLUSIVE)
@@ -87,10 +87,11 @@ def _is_winning(decision: Decision, look: int) -> bool:
     return decision.ratio.low > 1.0 and look <= CLOSE_BOUTS
 
 
-def _given_up(decision: Decision) -> Decision:
-    """Between the looks, nothing can be won or lost."""
-    tie = decision.verdict is Verdict.TIE
-    return replace(decision, verdict=Verdict.TIE if tie else Verdict.INCONCLUSIVE)
+def _given_up(decision: Decision, rule: Rule) -> Decision:
+    """Between the looks nothing can be won, nor lost where a loss counts as much."""
+    kept = {Verdict.TIE} if rule.two_sided else {Verdict.TIE, Verdict.SLOWER}
+    verdict = decision.verdict if decision.verdict in kept else Verdict.INCONCLUSIVE
+    return replace(decision, verdict=verdict)
 
 
 def _first(
