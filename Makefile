@@ -13,8 +13,7 @@ test: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -m "not timing" -n 2 --dist worksteal
-	$(BIN)/python -m pytest -m timing
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 bench: $(VENV)/.demo
 	$(BIN)/python benchmarks/operators.py

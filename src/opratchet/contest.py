@@ -273,18 +273,18 @@ def contest(lab: Lab, incumbent: Build, candidate: Build, rule: Rule, spread: Sp
 
 
 def measured_against(
-    lab: Lab, incumbent: Build, candidate: Build, spread: Spread | None, bouts: int = FINAL_BOUTS
+    lab: Lab, incumbent: Build, candidate: Build, spread: Spread | None, bouts: int | None = None
 ) -> tuple[Comparison, Spread]:
     """The speed-up from a fixed number of bouts: what a figure to be reported needs, as the decision itself favours winners.
 
-    Without a spread, that of these bouts alone counts, and is given.
+    Without a spread, that of these bouts alone counts, and is given. There are `FINAL_BOUTS` of them unless told otherwise.
 
     Raises:
         GateClosed: the candidate is inaccurate or caught.
         WorkerFailed: it crashed, hung or ran out of memory.
     """
     with Match(lab, incumbent, candidate) as match:
-        own, tally = calibrate(match.bout, match.weights, bouts)
+        own, tally = calibrate(match.bout, match.weights, bouts or FINAL_BOUTS)
         known = own if spread is None else spread
         ratios = fixed_ratios(tally, known)
         total = ratios.pop(TOTAL)

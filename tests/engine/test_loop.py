@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from opratchet import contest
 from opratchet.edit.model import Edit
 from opratchet.engine import tune
 from opratchet.errors import BadInput, GateRefused, LedgerError
@@ -27,8 +28,6 @@ from tests.engine.scripted import (
     make_operator,
     start,
 )
-
-pytestmark = pytest.mark.timing
 
 RULES = StopRules(max_rounds=5, patience=3, max_experiments=20)
 FASTER = edit("faster", time=200)
@@ -89,8 +88,8 @@ def test_what_is_faster_over_all_and_slower_on_one_workload_is_blocked(tmp_path:
 def test_the_process_is_the_unit_of_the_figures_that_are_reported(tmp_path: Path) -> None:
     state = run(tmp_path, [[FASTER]])
     assert state.final is not None
-    assert state.final.ratio.processes > 4
-    assert state.spread[""].freedom > 4
+    assert state.final.ratio.processes == contest.FINAL_BOUTS
+    assert state.spread[""].freedom == contest.CALIBRATION - 1
     assert state.noise is not None
     assert state.noise.low < 1.0 < state.noise.high
 
