@@ -229,7 +229,8 @@ def verdict_of(
     """
     worth = math.log1p(rule.minimum_effect)
     if slower:
-        return Verdict.BLOCKED if total.low > 1.0 else Verdict.SLOWER
+        # Neither is adopted, so plain confidence is enough to tell which it is.
+        return Verdict.BLOCKED if mean.interval(DOUBTLESS)[0] > 0.0 else Verdict.SLOWER
     side = _settled(total)
     if side and abs(mean.value) >= worth:
         return Verdict.FASTER if side > 0 else Verdict.SLOWER
