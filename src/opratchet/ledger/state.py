@@ -1,8 +1,7 @@
 """The state of a run: nothing but the fold of its ledger.
 
-The engine asks the state what has been tried and what stands, the stop rules count on it, the reports print it, and
-`resume` gets it back by folding the same lines again. So there is one place that says what an event means:
-`apply`, one small function for each event, kept in the table at the end.
+The engine, the stop rules and the reports ask the state, and `resume` folds the same lines again. So there is one place
+that says what an event means: `apply`, one small function for each event, kept in the table at the end.
 
 Four rules of the design are decided here:
 
@@ -10,8 +9,7 @@ Four rules of the design are decided here:
   whose trials failed or were pruned is neither a gain nor a "no gain".
 - Every finished trial is an experiment, except a pruned one: nothing was spent on it.
 - A latency holds for the machine as it was then; `incumbent_latency` scales it by what the machine's speed changed since.
-- A trial that was started and not finished is *open*: it is in no count and not in `tried`, so a run that goes on
-  takes it up again.
+- A trial that was started and not finished is *open*: it is in no count and not in `tried`, so it is taken up again.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opratchet.errors import LedgerError
+from opratchet.ledger.collector import collector_rests
 from opratchet.ledger.events import (
     BaselineMeasured,
     Delivered,
@@ -55,7 +54,7 @@ class RunState:
         gate: Accuracy of the baseline, None until the activation gate is open.
         baseline: First latency of the baseline by tune workload; empty until measured.
         baseline_at: UTC time of that measurement.
-        noise: The baseline against itself, and `spread`, what fresh processes alone do to a timing.
+        noise: The baseline against itself; `spread` is what fresh processes alone do to a timing.
         anchor: Latency of the baseline by which the machine is judged: the first one, or that of the last anchoring check.
         slowdown: Factor by which a call takes longer now than at first: the product of the changes of all anchoring checks.
         checks: Every time the machine was checked, in order.
@@ -175,8 +174,9 @@ def fold(lines: Iterable[Line]) -> RunState:
         LedgerError: a line contradicts the lines before it.
     """
     state = RunState()
-    for line in lines:
-        apply(state, line)
+    with collector_rests():
+        for line in lines:
+            apply(state, line)
     return state
 
 

@@ -9,7 +9,6 @@ Sources are kept beside it by their own hash in `objects/`.
 from __future__ import annotations
 
 import fcntl
-import gc
 import hashlib
 import os
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from types import TracebackType
 from pydantic import ValidationError
 
 from opratchet.errors import LedgerError
+from opratchet.ledger.collector import collector_rests
 from opratchet.ledger.events import LINE, Event, Line
 from opratchet.ledger.files import atomic_write
 
@@ -72,14 +72,8 @@ def split_torn(data: bytes) -> tuple[bytes, bytes]:
 
 
 def _all_checked(data: bytes, path: Path) -> list[Line]:
-    """All lines at once. The collector rests: it would walk all of them again and again, and none is garbage."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
+    with collector_rests():
         return list(_checked(data, path))
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _checked(data: bytes, path: Path) -> Iterator[Line]:
