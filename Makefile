@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench clean
+.PHONY: demo test test-timing bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/opratchet tune examples/norm/rmsnorm --out build/demo/rmsnorm --lang en --max-rounds 4 --fresh
@@ -13,7 +13,11 @@ test: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -m "not timing" -n 2 --dist worksteal
+
+# What depends on how long things really take; for a quiet machine.
+test-timing: $(VENV)/.test
+	$(BIN)/python -m pytest -m timing
 
 bench: $(VENV)/.demo
 	$(BIN)/python benchmarks/operators.py

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -28,11 +27,3 @@ def floating_point_state() -> Iterator[None]:
     _LIBM.fegetenv(state)
     yield
     _LIBM.fesetenv(state)
-
-
-def pytest_configure() -> None:
-    """Give each of several test processes a CPU of its own: it is what it and its workers time on, and what they lock."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
-    cpus = sorted(os.sched_getaffinity(0))
-    if worker and len(cpus) > 1:
-        os.sched_setaffinity(0, {cpus[int(worker.removeprefix("gw")) % len(cpus)]})

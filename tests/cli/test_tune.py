@@ -61,6 +61,7 @@ def wait_for_trials(folder: Path, count: int) -> None:
     raise AssertionError("the run made no progress")
 
 
+@pytest.mark.timing
 def test_a_run_leaves_the_tree_of_the_procedure(opratchet: Command, small: Path) -> None:
     source = (small / "rmsnorm.py").read_bytes()
     done = opratchet("tune", small, "--max-rounds", 1, "--json")

@@ -29,6 +29,8 @@ from tests.engine.scripted import (
     start,
 )
 
+pytestmark = pytest.mark.timing
+
 RULES = StopRules(max_rounds=5, patience=3, max_experiments=20)
 FASTER = edit("faster", time=200)
 SLOWER = edit("slower", time=800)

@@ -24,6 +24,8 @@ from opratchet.recheck import THRESHOLD, change, direction, remark
 from tests.builders import Story, latency
 from tests.engine.scripted import Asked, assemble, edit, lab_for, make_operator, start
 
+pytestmark = pytest.mark.timing
+
 RULES = StopRules(max_rounds=4, patience=9, max_experiments=20)
 FASTER = edit("faster", time=200)
 ROUNDS = [[FASTER], [edit("s1", time=800)], [edit("s2", time=900)], [edit("s3", time=950)]]

@@ -167,6 +167,7 @@ def test_it_is_noted_too_when_what_is_timed_fails(system: FakeSystem) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
+@pytest.mark.timing
 def test_a_real_worker_that_is_pinned_and_disturbed() -> None:
     cpu = max(os.sched_getaffinity(0))
     code = (

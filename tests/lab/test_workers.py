@@ -15,6 +15,8 @@ from opratchet.lab.supervisor import WorkerFailed
 from opratchet.ledger.words import Outcome
 from tests.engine.scripted import SOURCE, candidate, lab_for, make_operator
 
+pytestmark = pytest.mark.timing
+
 DOUBLE_FORK = """
 import os, signal, time
 if os.fork() == 0:

@@ -47,6 +47,7 @@ def no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # Measuring
 
 
+@pytest.mark.timing
 def test_the_multiply_add_peak_is_that_of_a_vector_unit(peaks: Peaks, machine: Machine) -> None:
     if "avx2" not in machine.vector_sets or not machine.mhz:
         pytest.skip("the clock or the vector width of this machine is unknown")
@@ -56,6 +57,7 @@ def test_the_multiply_add_peak_is_that_of_a_vector_unit(peaks: Peaks, machine: M
     assert 0.6 < multiply_adds_a_cycle < 5
 
 
+@pytest.mark.timing
 def test_a_copy_in_the_first_cache_is_faster_than_one_in_memory(peaks: Peaks) -> None:
     assert peaks.copy[0][1] > 2 * peaks.copy[-1][1]
     assert peaks.best_bandwidth >= peaks.copy[0][1]

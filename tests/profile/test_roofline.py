@@ -125,6 +125,7 @@ def test_counted_operations_are_no_limit_but_declared_ones_are() -> None:
     assert "FLOP" in physical_floor_us(declared, FLAT).arithmetic
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("elements", [1 << 10, 1 << 14, 1 << 20])
 def test_the_fastest_copies_and_sums_of_this_machine_are_honest(
     peaks: Peaks, elements: int
