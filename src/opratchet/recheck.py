@@ -108,7 +108,7 @@ def look(lab: Lab, baseline: Build, anchor: Mapping[str, Latency]) -> MachineChe
         if found != 0:
             second = time_alone(lab, baseline)
             found = found if direction(anchor, latencies(second)) == found else 0
-            now = latencies({name: [*taken, *second[name]] for name, taken in samples.items()})
+            now = latencies(samples, second)
     return MachineChecked(
         latency=now, change=change(anchor, now), anchored=found != 0, conditions=seen.result
     )
@@ -140,9 +140,9 @@ def _batches(timer: Timer) -> list[float]:
     return taken
 
 
-def latencies(samples: Samples) -> dict[str, Latency]:
-    """Latency by workload."""
-    return {name: latency([taken]) for name, taken in samples.items()}
+def latencies(*processes: Samples) -> dict[str, Latency]:
+    """Latency by workload, from one process or several."""
+    return {name: latency([taken[name] for taken in processes]) for name in processes[0]}
 
 
 def change(before: Mapping[str, Latency], now: Mapping[str, Latency]) -> float:

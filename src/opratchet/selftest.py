@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import fmean, median
-from types import TracebackType
 
 from opratchet.contest import CONTEST_SECONDS
 from opratchet.errors import OpratchetError
@@ -255,12 +254,7 @@ class SelfTest:
     def __enter__(self) -> SelfTest:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         os.close(self._memory)
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from opratchet import __version__
-from opratchet.allowance import stretches, trials_for
 from opratchet.contest import learn_noise
 from opratchet.edit.model import Situation
 from opratchet.edit.registry import STRATEGIES
@@ -26,6 +25,7 @@ from opratchet.errors import BadInput, BaselineFailed, GateRefused, LedgerError,
 from opratchet.flow.model import StopRules
 from opratchet.flow.registry import get_flow
 from opratchet.gates import GateClosed, verify
+from opratchet.judge.allowance import stretches, trials_for
 from opratchet.judge.decision import Rule
 from opratchet.lab.bench import Build, Lab
 from opratchet.lab.supervisor import WorkerFailed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from opratchet.contest import Comparison, contest, measured_against
 from opratchet.gates import GateClosed
@@ -63,6 +64,10 @@ def take_trial(
             log=failure.log if isinstance(failure, WorkerFailed) else "",
             seconds={**seconds, "accuracy": time.monotonic() - start},
         )
+    return _judged(number, result, seconds)
+
+
+def _judged(number: int, result: Comparison, seconds: Mapping[str, float]) -> TrialFinished:
     return TrialFinished(
         trial=number,
         outcome=_OUTCOMES[result.verdict],

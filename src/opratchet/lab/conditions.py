@@ -18,7 +18,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from opratchet.ledger.remarks import remarks
 from opratchet.ledger.words import Conditions
@@ -87,12 +86,7 @@ class Watch:
         self._before = self._read()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.result = self._conditions(self._before, self._read())
 
     def _read(self) -> Reading:

@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Protocol
 
-from opratchet.lab.bench import Rig
 from opratchet.operator.model import Workload
 
 BATCH_NS = 1_000_000
@@ -53,10 +53,17 @@ class Pair:
     candidate: Sample
 
 
+class Batches(Protocol):
+    """What is timed: a loaded worker, as far as a timer knows it."""
+
+    def batch(self, workload: Workload, count: int) -> tuple[int, int]:
+        """Time `count` calls: nanoseconds by the worker's clock, and by ours around it."""
+
+
 class Timer:
     """Times one workload on one rig, `count` calls a batch; both sides of a comparison get the same count."""
 
-    def __init__(self, rig: Rig, workload: Workload) -> None:
+    def __init__(self, rig: Batches, workload: Workload) -> None:
         self._rig = rig
         self._workload = workload
         self.count = 1

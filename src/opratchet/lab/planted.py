@@ -15,12 +15,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from statistics import median
-from types import TracebackType
-from typing import cast
 
 from opratchet.judge.decision import Logs
 from opratchet.judge.robust import by_turns, trimmed
-from opratchet.lab.bench import Rig
 from opratchet.lab.pairs import Pair, Timer, pairs
 from opratchet.lab.selftest_runtime import size
 from opratchet.lab.supervisor import RunWorker
@@ -88,18 +85,13 @@ class Side:
         return int(reply["ns"]), time.perf_counter_ns() - start
 
     def timer(self, workload: Workload) -> Timer:
-        """A timer on it. It asks nothing of a rig but batches."""
-        return Timer(cast(Rig, self), workload)
+        """A timer on it."""
+        return Timer(self, workload)
 
     def __enter__(self) -> Side:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.worker.close()
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opratchet.allowance import Stretch, stretches, trials_for
+from opratchet.judge.allowance import Stretch, stretches, trials_for
 from opratchet.ledger.events import RunResumed, TrialFinished, TrialPassed
 from opratchet.ledger.words import Outcome
 from tests.builders import Story, ratio
