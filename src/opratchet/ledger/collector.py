@@ -9,11 +9,12 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_rests() -> Iterator[None]:
-    """No garbage is looked for inside; afterwards as before."""
+    """No garbage is looked for inside; afterwards as before, and what was read is not walked for it (`gc.freeze`)."""
     collecting = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if collecting:
+            gc.freeze()
             gc.enable()

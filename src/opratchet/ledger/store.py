@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import io
 import os
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
+from typing import BinaryIO
 
 from pydantic import ValidationError
 
@@ -54,15 +56,14 @@ def read_lines(path: Path) -> list[Line]:
         LedgerError: the file is missing, or a complete line is damaged, out of order or not chained.
     """
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            return _all_checked(file, path)
     except OSError as error:
         raise LedgerError(
             f"the ledger cannot be read: {error.strerror}",
             where=str(path),
             fix="Give the folder that a run left behind (perf_opt).",
         ) from None
-    complete, _torn = split_torn(data)
-    return _all_checked(complete, path)
 
 
 def split_torn(data: bytes) -> tuple[bytes, bytes]:
@@ -71,14 +72,18 @@ def split_torn(data: bytes) -> tuple[bytes, bytes]:
     return data[:end], data[end:]
 
 
-def _all_checked(data: bytes, path: Path) -> list[Line]:
+def _all_checked(file: BinaryIO, path: Path) -> list[Line]:
     with collector_rests():
-        return list(_checked(data, path))
+        return list(_checked(file, path))
 
 
-def _checked(data: bytes, path: Path) -> Iterator[Line]:
+def _checked(file: BinaryIO, path: Path) -> Iterator[Line]:
+    """The events of all complete lines, one after another: a ledger of a long run is never in memory as text."""
     previous = ""
-    for number, raw in enumerate(data.split(b"\n")[:-1]):
+    for number, ended in enumerate(file):
+        raw = ended.removesuffix(b"\n")
+        if raw == ended:
+            return
         where = f"{path}:{number + 1}"
         try:
             body, claimed = unseal(raw)
@@ -148,7 +153,7 @@ class Ledger:
 
     def _open_existing(self) -> list[Line]:
         complete, torn = split_torn(self.path.read_bytes())
-        lines = _all_checked(complete, self.path)
+        lines = _all_checked(io.BytesIO(complete), self.path)
         if torn:
             os.truncate(self.path, len(complete))
             self._sync()
