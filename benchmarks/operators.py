@@ -26,10 +26,10 @@ from opratchet.cli.operators import load
 from opratchet.contest import measured_against
 from opratchet.judge.robust import trimmed
 from opratchet.lab.bench import Build, Lab, Rig
-from opratchet.lab.pairs import Timer, device_lock, pairs
+from opratchet.lab.pairs import Timer, pairs, timing
 from opratchet.ledger.means import geometric_mean
 from opratchet.operator.discover import Overrides
-from opratchet.operator.model import Operator
+from opratchet.operator.model import Operator, Workload
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent / "examples"
@@ -66,12 +66,23 @@ def against_torch(lab: Lab, operator: Operator, final: Build) -> float:
         for workload in operator.tuned:
             ours.load(workload)
             theirs.load(workload)
-        with device_lock(f"cpu{lab.cpu}"):
+        with timing("cpu", lab.cpu):
             for workload in operator.tuned:
                 stream = pairs(Timer(theirs, workload), Timer(ours, workload))
                 taken = [math.log(p.candidate.ns / p.incumbent.ns) for p in islice(stream, PAIRS)]
                 logs.append(trimmed(taken).value)
     return geometric_mean(map(math.exp, logs), (w.weight for w in operator.tuned))
+
+
+class TorchRig(Rig):
+    """Its results are new tensors, as eager code makes them: nothing is written where a kernel would write."""
+
+    def batch(self, workload: Workload, count: int) -> tuple[int, int]:
+        """As a kernel's, on inputs that are drawn anew as often."""
+        ring = self._rings[workload.id]
+        ring.renew(count)
+        message = {"op": "batch", "workload": workload.id, "n": count}
+        return self.worker.timed(message, 60.0)
 
 
 def torch_rig(lab: Lab, operator: Operator, build: Build) -> Rig:
@@ -96,7 +107,7 @@ def torch_rig(lab: Lab, operator: Operator, build: Build) -> Rig:
     os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
     lab.backend.runtime = "torch_runtime"  # type: ignore[misc]
     try:
-        return lab.open(Build(artifacts, 0.0))
+        return TorchRig(lab, Build(artifacts, 0.0))
     finally:
         lab.backend.runtime = before  # type: ignore[misc]
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
-from statistics import median
 
 from opratchet.gates import GateClosed, check_accuracy, check_signature, verify
 from opratchet.judge.decision import (
@@ -28,13 +27,14 @@ from opratchet.judge.decision import (
 )
 from opratchet.judge.duel import CALIBRATION, calibrate, duel
 from opratchet.judge.floor import below_floor, impossible
-from opratchet.judge.integrity import clocks_disagree, impossible_clock
+from opratchet.judge.integrity import clocks_disagree
 from opratchet.judge.robust import by_turns, trimmed
 from opratchet.judge.spread import Spread
-from opratchet.lab.bench import Bound, Build, Lab, Rig
+from opratchet.lab.bench import Build, Lab, Rig
 from opratchet.lab.conditions import together, watch
 from opratchet.lab.latency import latency
-from opratchet.lab.pairs import Pair, Timer, device_lock, pairs
+from opratchet.lab.pairs import Pair, Timer, pairs, timing
+from opratchet.lab.ring import Ring
 from opratchet.ledger.words import Accuracy, Conditions, Latency, Outcome, Ratio
 
 CONTEST_SECONDS = 8.0
@@ -95,7 +95,7 @@ class Match:
 
     def __post_init__(self) -> None:
         check_signature(self.incumbent, self.candidate)
-        self._memory: dict[str, Bound] = {}
+        self._memory: dict[str, Ring] = {}
         self._begun = time.monotonic()
         self._checking = 0.0
 
@@ -118,21 +118,24 @@ class Match:
             GateClosed: the candidate is inaccurate or caught.
             WorkerFailed: it crashed, hung or ran out of memory.
         """
-        with self.lab.open(self.candidate) as ours, self.lab.open(self.incumbent) as theirs:
+        with (
+            self.lab.open(self.candidate, watched=True) as ours,
+            self.lab.open(self.incumbent) as theirs,
+        ):
             with self._clock():
                 self._load(ours, theirs)
-            device = f"{self.lab.backend.device()}{self.lab.cpu}"
             with (
-                device_lock(device),
-                watch(self.lab.cpu, [ours.worker.process.pid, theirs.worker.process.pid]) as seen,
+                timing(self.lab.backend.device(), self.lab.cpu),
+                watch(self.lab.cpu, [ours.worker.pid, theirs.worker.pid]) as seen,
             ):
                 bout = LabBout(self.lab, theirs, ours)
                 yield bout
+                bout.last_calls()
+                require_regular(ours)
             self.conditions.append(seen.result)
             self._keep(bout)
             with self._clock():
-                for workload in self.lab.operator.tuned:
-                    call = ours.call(workload, batch=2)
+                for workload, call in ours.judged():
                     self.accuracy += check_accuracy(self.lab.operator, workload, call)
 
     def _load(self, ours: Rig, theirs: Rig) -> None:
@@ -144,7 +147,7 @@ class Match:
             ours.load(workload, self._memory[workload.id])
             theirs.load(workload, self._memory[workload.id])
         if not self.accuracy:
-            self.accuracy += verify(self.lab, ours)
+            self.accuracy += verify(self.lab, ours, theirs)
 
     def _keep(self, bout: LabBout) -> None:
         for name, taken in bout.taken.items():
@@ -158,7 +161,7 @@ class Match:
         """The evidence of a second look, in fresh processes: a loaded machine can delay one side's messages for a while."""
         with self.lab.open(self.candidate) as ours, self.lab.open(self.incumbent) as theirs:
             self._load(ours, theirs)
-            with device_lock(f"{self.lab.backend.device()}{self.lab.cpu}"):
+            with timing(self.lab.backend.device(), self.lab.cpu):
                 bout = LabBout(self.lab, theirs, ours)
                 bout.take(FIRST_LOOKS[1])
         return suspicion(bout)
@@ -176,8 +179,8 @@ class Match:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        for bound in self._memory.values():
-            bound.tensors.close()
+        for ring in self._memory.values():
+            ring.close()
 
 
 class LabBout:
@@ -188,8 +191,11 @@ class LabBout:
     """
 
     def __init__(self, lab: Lab, theirs: Rig, ours: Rig) -> None:
-        self.taken: dict[str, list[Pair]] = {w.id: [] for w in lab.operator.tuned}
-        self._streams = {w.id: pairs(Timer(theirs, w), Timer(ours, w)) for w in lab.operator.tuned}
+        self._tuned = lab.operator.tuned
+        self.taken: dict[str, list[Pair]] = {w.id: [] for w in self._tuned}
+        self._rig = ours
+        self._ours = {w.id: Timer(ours, w) for w in self._tuned}
+        self._streams = {w.id: pairs(Timer(theirs, w), self._ours[w.id]) for w in self._tuned}
 
     def take(self, count: int) -> Logs:
         """Time this many more pairs of each workload: log ratios in ABBA order.
@@ -205,6 +211,12 @@ class LabBout:
             self.taken[name] += more
         return logs
 
+    def last_calls(self) -> None:
+        """One more batch of the candidate on every workload, of which one call is kept: so each bout is looked into."""
+        for workload in self._tuned:
+            self._ours[workload.id].sample()
+            self._rig.keep_one(workload)
+
 
 def require_possible(name: str, taken: Sequence[Pair]) -> None:
     """Gate 5: every batch took a time that there is.
@@ -213,28 +225,27 @@ def require_possible(name: str, taken: Sequence[Pair]) -> None:
         GateClosed: one did not.
     """
     for sample in (side for pair in taken for side in (pair.incumbent, pair.candidate)):
-        wrong = impossible(sample.worker_ns, "ns", f"{name}: a batch of {sample.count} calls")
-        if wrong:
-            raise GateClosed(Outcome.PROFILE_INVALID, wrong)
+        for taken_ns in (sample.worker_ns, sample.supervisor_ns):
+            if wrong := impossible(taken_ns, "ns", f"{name}: a batch of {sample.count} calls"):
+                raise GateClosed(Outcome.PROFILE_INVALID, wrong)
+
+
+def require_regular(rig: Rig) -> None:
+    """Gate 5: the candidate's process is what it was before the kernel was loaded.
+
+    Raises:
+        GateClosed: it is not.
+    """
+    if evidence := rig.worker.irregular():
+        raise GateClosed(Outcome.CHEATED, f"the process that calls the kernel: {evidence}")
 
 
 def suspicion(bout: LabBout) -> str:
-    """Gate 5: evidence that the candidate's clock lies, or an empty text.
-
-    What sending messages costs is the same for both sides: what the incumbent's batches show of it is taken off.
-    """
+    """Gate 5: evidence that the candidate's clock lies, or an empty text."""
     for name, taken in bout.taken.items():
-        ours = [(p.candidate.worker_ns, p.candidate.supervisor_ns) for p in taken]
-        theirs = [(p.incumbent.worker_ns, p.incumbent.supervisor_ns) for p in taken]
-        messages = median(supervisor - worker for worker, supervisor in theirs)
-        outside = [
-            math.log(max(b - messages, a) / p.incumbent.count)
-            - math.log(max(d - messages, 1.0) / p.candidate.count)
-            for p, (a, b), (_c, d) in zip(taken, theirs, ours, strict=True)
-        ]
-        inside = [math.log(p.incumbent.ns / p.candidate.ns) for p in taken]
-        evidence = impossible_clock(ours) or clocks_disagree(_ratio(inside), _ratio(outside))
-        if evidence:
+        inside = [math.log(p.incumbent.worker_ns / p.candidate.worker_ns) for p in taken]
+        outside = [math.log(p.incumbent.ns / p.candidate.ns) for p in taken]
+        if evidence := clocks_disagree(_ratio(inside), _ratio(outside)):
             return f"{name}: {evidence}"
     return ""
 

@@ -15,7 +15,12 @@ from opratchet.edit.model import Situation
 from opratchet.edit.onechange import ChangeRefusedError, require_kernel_only
 from opratchet.edit.source import KernelSource
 from opratchet.judge.accuracy import compare
-from opratchet.judge.integrity import changed_input, unwritten_output
+from opratchet.judge.integrity import (
+    allowed_error,
+    changed_input,
+    typical_error,
+    unwritten_output,
+)
 from opratchet.lab.bench import Build, CheckedCall, Lab, Rig
 from opratchet.ledger.words import Accuracy, Outcome
 from opratchet.operator.model import Operator, Workload
@@ -85,8 +90,13 @@ def describe(record: Accuracy, call: CheckedCall) -> str:
     )
 
 
-def verify(lab: Lab, rig: Rig) -> list[Accuracy]:
+def verify(lab: Lab, rig: Rig, incumbent: Rig | None = None) -> list[Accuracy]:
     """Check one fresh call of every workload; those not loaded yet are loaded.
+
+    Args:
+        lab: Where they run.
+        rig: The version to check.
+        incumbent: Another version, whose precision it must not fall far behind; None for one that stands alone.
 
     Raises:
         GateClosed: a workload is wrong.
@@ -94,10 +104,36 @@ def verify(lab: Lab, rig: Rig) -> list[Accuracy]:
     """
     records: list[Accuracy] = []
     for workload in lab.operator.checked:
-        if not rig.has(workload):
-            rig.load(workload)
-        records += check_accuracy(lab.operator, workload, rig.call(workload))
+        call = _fresh_call(rig, workload)
+        records += check_accuracy(lab.operator, workload, call)
+        if incumbent is not None:
+            _require_precision(lab.operator, workload, call, incumbent)
     return records
+
+
+def _fresh_call(rig: Rig, workload: Workload) -> CheckedCall:
+    if not rig.has(workload):
+        rig.load(workload)
+    return rig.call(workload)
+
+
+MUCH = 4.0  # times the incumbent's typical error
+
+
+def _require_precision(
+    operator: Operator, workload: Workload, call: CheckedCall, incumbent: Rig
+) -> None:
+    for name, (expected, seen) in call.outputs.items():
+        found = typical_error(expected, seen)
+        if found <= allowed_error(seen.dtype, operator.tolerances[str(seen.dtype)].rtol):
+            continue
+        before = typical_error(*_fresh_call(incumbent, workload).outputs[name])
+        if found > MUCH * before:
+            raise GateClosed(
+                Outcome.CHEATED,
+                f"{workload.id}: {name} is computed with less precision than {seen.dtype}: half of its elements are off "
+                f"by {found:.1e} or more, relatively; the incumbent's by {before:.1e}",
+            )
 
 
 def check_signature(incumbent: Build, candidate: Build) -> None:

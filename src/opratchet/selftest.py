@@ -25,7 +25,7 @@ from opratchet.judge.duel import CALIBRATION, Arena, calibrate, duel
 from opratchet.judge.power import Sampling, ToldApart, told_apart
 from opratchet.judge.spread import Spread
 from opratchet.lab.conditions import together, watch
-from opratchet.lab.pairs import device_lock
+from opratchet.lab.pairs import timing
 from opratchet.lab.planted import BoutSeen, PlantedBout, Side
 from opratchet.lab.selftest_runtime import UNIT
 from opratchet.lab.supervisor import WorkerFailed
@@ -217,7 +217,7 @@ class SelfTest:
                 pids = [ours.worker.process.pid, theirs.worker.process.pid]
                 ours.load()
                 theirs.load()
-                with device_lock(f"cpu{self.cpu}"), watch(self.cpu, pids) as seen:
+                with timing("cpu", self.cpu), watch(self.cpu, pids) as seen:
                     bout = PlantedBout(theirs, ours, self._workload)
                     yield bout
             self.findings.conditions.append(seen.result)
@@ -238,7 +238,7 @@ class SelfTest:
 
     def _probe(self, units: int) -> float:
         """Nanoseconds of a call, the least of some batches."""
-        with self._open(units) as side, device_lock(f"cpu{self.cpu}"):
+        with self._open(units) as side, timing("cpu", self.cpu):
             side.load()
             timer = side.timer(self._workload)
             timer.count = timer.size()

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from opratchet.judge.integrity import (
+    allowed_error,
     changed_input,
     clocks_disagree,
     impossible_clock,
+    typical_error,
     unwritten_output,
 )
 from opratchet.ledger.words import Ratio
@@ -54,3 +56,33 @@ def test_a_speed_up_that_only_the_worker_sees_is_evidence() -> None:
 
 def test_a_loaded_machine_is_no_evidence() -> None:
     assert clocks_disagree(ratio(3.0, 0.1), ratio(1.5, 1.4)) == ""
+
+
+RANDOM = np.random.default_rng(3)
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("low", [np.float16, "tf32"])
+def test_what_was_computed_in_a_smaller_type_has_its_error(low: object) -> None:
+    x = RANDOM.normal(size=(64, 1024)).astype(np.float32)
+    if low == "tf32":
+        inside = (x.view(np.uint32) & 0xFFFFE000).view(np.float32)
+    else:
+        inside = x.astype(np.float16)
+    seen, golden = softmax(inside).astype(np.float32), softmax(x.astype(np.float64))
+    assert np.allclose(seen, golden, rtol=1e-4, atol=1e-4)  # what hides it
+    assert typical_error(golden, seen) > allowed_error(seen.dtype, 1e-4)
+
+
+def test_honest_float32_is_within_what_is_allowed() -> None:
+    x = RANDOM.normal(size=(64, 1024)).astype(np.float32)
+    assert typical_error(softmax(x.astype(np.float64)), softmax(x)) < allowed_error(x.dtype, 1e-4)
+
+
+def test_integers_and_zeros_have_no_relative_error() -> None:
+    assert typical_error(np.zeros(5), np.ones(5)) == 0.0
+    assert allowed_error(np.dtype(np.int32), 0.0) == np.inf

@@ -21,13 +21,16 @@ class ScriptedRig:
         self, name: str, diary: list[tuple[str, int]], call: Callable[[int], float], overhead: int
     ) -> None:
         self.name, self.diary, self.call, self.overhead = name, diary, call, overhead
-        self.calls = 0
+        self.calls = self.reserved = 0
 
     def batch(self, _workload: Workload, count: int) -> tuple[int, int]:
         self.diary.append((self.name, count))
         took = self.overhead + sum(self.call(self.calls + k) for k in range(count))
         self.calls += count
-        return round(took), round(took) + 1000
+        return round(took), round(took)
+
+    def reserve(self, _workload: Workload, count: int) -> None:
+        self.reserved = count
 
 
 def rig(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 
@@ -24,11 +25,17 @@ def load(artifact: Mapping[str, Any], addresses: Sequence[int]) -> Callable[[], 
         OSError: the shared object cannot be loaded.
         AttributeError: it does not export the symbol.
     """
-    function = getattr(ctypes.CDLL(artifact["path"]), artifact["symbol"])
-    function.restype = ctypes.c_int32
+    function = _function(artifact["path"], artifact["symbol"])
     pointers = [ctypes.c_void_p(address) for address in addresses]
 
     def call() -> object:
         return function(*pointers)
 
     return call
+
+
+@cache
+def _function(path: str, symbol: str) -> Callable[..., object]:
+    function = getattr(ctypes.CDLL(path), symbol)
+    function.restype = ctypes.c_int32
+    return function  # type: ignore[no-any-return]

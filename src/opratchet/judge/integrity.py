@@ -2,6 +2,8 @@
 
 - An input that changed: the kernel wrote where it must only read.
 - An output element that still holds the poison: the kernel did not write all of it.
+- Precision: where the typical element is off by much more than the signature's type explains, and than the incumbent is,
+  the kernel computes in a smaller one, and only the absolute tolerance hides it.
 - The worker's clock against the supervisor's: a worker cannot report more time for a batch than passed here, and the
   speed-up by its clock must not lie beyond the interval of the speed-up by the supervisor's.
 """
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from opratchet.ledger.words import Ratio
 
 CLOCK_MARGIN = 1.05
+LOOKED_AT = 1 << 16
 Clocks = tuple[int, int]
 
 
@@ -36,6 +39,27 @@ def unwritten_output(name: str, seen: NDArray[Any]) -> str:
     if not untouched:
         return ""
     return f"{untouched} of {seen.size} elements of {name} were not written"
+
+
+def typical_error(expected: NDArray[Any], seen: NDArray[Any]) -> float:
+    """Median relative error over the elements whose golden is finite and not zero, at most `LOOKED_AT` of them; 0 if none is.
+
+    The median, as a few elements near zero may be far off relatively in any honest kernel.
+    """
+    step = max(1, expected.size // LOOKED_AT)
+    want = expected.reshape(-1)[::step].astype(np.float64)
+    got = seen.reshape(-1)[::step].astype(np.float64)
+    usable = np.isfinite(want) & np.isfinite(got) & (want != 0)
+    if not usable.any():
+        return 0.0
+    return float(np.median(np.abs(got[usable] / want[usable] - 1.0)))
+
+
+def allowed_error(dtype: np.dtype[Any], rtol: float) -> float:
+    """Typical relative error that nobody has to explain: well within the relative tolerance, or what the type itself rounds."""
+    if dtype.kind != "f":
+        return np.inf
+    return max(rtol / 8, 16 * float(np.finfo(dtype).eps))
 
 
 def impossible_clock(batches: Sequence[Clocks]) -> str:

@@ -11,22 +11,26 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
 import numpy as np
 
-from opratchet.backend.base import Artifact, Backend, candidate_file
+from opratchet.backend.base import Artifact, Backend, TensorSpec, candidate_file
 from opratchet.backend.registry import get_backend
 from opratchet.errors import BadInput
 from opratchet.lab.limits import Limits
 from opratchet.lab.reference import Reference, split_tensors
+from opratchet.lab.ring import Ring
 from opratchet.lab.supervisor import Nursery, RunWorker, WorkerFailed
-from opratchet.lab.tensors import Array, SharedTensors, fill, numpy_dtype
+from opratchet.lab.tensors import Array, numpy_dtype
 from opratchet.ledger.words import Outcome
 from opratchet.operator.model import Operator, Workload
+
+KEEP = 1 / 16  # chance of a timed batch that one of its calls is judged
+MOST_KEPT = 6  # calls kept at a time; each holds copies of all tensors
 
 
 @dataclass(frozen=True)
@@ -49,10 +53,10 @@ class Build:
 
 @dataclass(frozen=True)
 class CheckedCall:
-    """One call on fresh inputs, as the supervisor saw it.
+    """One call, as the supervisor saw it.
 
     Attributes:
-        inputs: Input name to (own copy, what the memory holds after the call).
+        inputs: Input name to (what the supervisor gave, what the memory holds after the call).
         outputs: Output name to (golden, what the kernel wrote).
     """
 
@@ -60,21 +64,13 @@ class CheckedCall:
     outputs: Mapping[str, tuple[Array, Array]]
 
 
-@dataclass
-class Bound:
-    """One workload loaded into a run worker."""
+@dataclass(frozen=True)
+class Kept:
+    """One call of a timed batch, kept to be judged when nothing is being timed: all its tensors before and after."""
 
     workload: Workload
-    tensors: SharedTensors
-    inputs: int
-    calls: int = 0
-    own: list[Array] = field(default_factory=list)
-    expected: list[Array] = field(default_factory=list)
-
-    def poison(self) -> None:
-        """Poison the outputs, so that what stands there afterwards was written by the kernel."""
-        for index in range(self.inputs, len(self.tensors.slots)):
-            self.tensors.poison(index)
+    given: Sequence[Array]
+    seen: Sequence[Array]
 
 
 class Lab:
@@ -147,12 +143,16 @@ class Lab:
             self._reference = Reference(self._nursery, self.operator, self.limits, self.folder)
         return self._reference
 
-    def open(self, build: Build) -> Rig:
-        """Start a fresh run worker for a build."""
-        return Rig(self, build)
+    def open(self, build: Build, *, watched: bool = False) -> Rig:
+        """Start a fresh run worker for a build; of a watched one, calls of timed batches are kept to be judged."""
+        return Rig(self, build, watched=watched)
 
-    def memory(self, workload: Workload, artifact: Artifact) -> Bound:
-        """Memory for one workload, with inputs filled.
+    def by_chance(self, probability: float) -> bool:
+        """True in so many cases; nobody outside this process can know which."""
+        return float(self._generator.random()) < probability
+
+    def memory(self, workload: Workload, artifact: Artifact) -> Ring:
+        """Memory for one workload.
 
         Raises:
             BadInput: the workload is too large.
@@ -166,18 +166,16 @@ class Lab:
                 where=str(self.operator.source),
                 fix="Give the workload a smaller shape, or mark it as skipped with a reason.",
             )
-        tensors = SharedTensors(artifact.tensors)
-        bound = Bound(workload, tensors, len(inputs))
-        self.fill(bound)
-        return bound
+        return Ring(artifact.tensors, len(inputs), self.operator.inputs, self._generator)
 
-    def fill(self, bound: Bound) -> None:
-        """Fresh inputs."""
-        bound.own = fill(bound.tensors, bound.inputs, self.operator.inputs, self._generator)
-
-    def expect(self, bound: Bound) -> None:
-        """The golden of the inputs that lie there."""
-        bound.expected = self.reference.expected(bound.workload, bound.tensors, bound.inputs)
+    def judged(self, kept: Kept, specs: Sequence[TensorSpec]) -> CheckedCall:
+        """A call with its golden, which is computed from the supervisor's own copy of the inputs."""
+        expected = self.reference.expected(kept.workload, specs, kept.given)
+        names = [spec.name for spec in specs]
+        count = len(kept.given)
+        inputs = zip(names, zip(kept.given, kept.seen, strict=False), strict=False)
+        outputs = zip(names[count:], zip(expected, kept.seen[count:], strict=True), strict=True)
+        return CheckedCall(dict(inputs), dict(outputs))
 
     def close(self) -> None:
         """End every worker and remove the lab's folder."""
@@ -197,80 +195,116 @@ class Lab:
 
 
 class Rig:
-    """One run worker with the kernels of one build loaded. A context manager: leaving it ends the worker."""
+    """One run worker with the kernels of one build loaded. A context manager: leaving it ends the worker.
 
-    def __init__(self, lab: Lab, build: Build) -> None:
+    Attributes:
+        worker: The worker.
+        kept: Calls of timed batches that were picked at random to be judged.
+    """
+
+    def __init__(self, lab: Lab, build: Build, *, watched: bool = False) -> None:
         self._lab = lab
         self._build = build
-        self._bound: dict[str, Bound] = {}
-        self._owned: list[Bound] = []
+        self._watched = watched
+        self._rings: dict[str, Ring] = {}
+        self._mapped: dict[str, int] = {}
+        self._owned: list[Ring] = []
+        self.kept: list[Kept] = []
         self.worker = RunWorker(lab.backend.runtime, lab.cpu, lab.limits.run_bytes, lab.folder)
 
     def has(self, workload: Workload) -> bool:
         """Whether a workload is loaded."""
-        return workload.id in self._bound
+        return workload.id in self._rings
 
-    def load(self, workload: Workload, memory: Bound | None = None) -> None:
+    def load(self, workload: Workload, memory: Ring | None = None) -> None:
         """Load one workload's artefact.
 
         Args:
             workload: The workload.
-            memory: Memory to run on, which stays its owner's; else it gets its own, with inputs filled. Two versions that
-                are timed against each other read and write the same physical pages: where these happen to lie moves
-                memory-bound kernels by several per cent.
+            memory: Memory to run on, which stays its owner's; else it gets its own. Two versions that are timed against
+                each other read and write the same physical pages: where these happen to lie moves memory-bound kernels
+                by several per cent.
 
         Raises:
             WorkerFailed: the artefact cannot be loaded.
         """
-        artifact = self._build.artifacts[workload.id]
-        bound = memory or self._lab.memory(workload, artifact)
+        if not self._rings:
+            self.worker.remember()
+        ring = memory or self._lab.memory(workload, self._build.artifacts[workload.id])
         if memory is None:
-            self._owned.append(bound)
-        self._bound[workload.id] = bound
+            self._owned.append(ring)
+        self._rings[workload.id] = ring
+        self._map(workload)
+
+    def _map(self, workload: Workload) -> None:
+        tensors = self._rings[workload.id].tensors
         message = {
             "op": "load",
             "workload": workload.id,
-            "artifact": artifact.to_json(),
-            "bytes": bound.tensors.size,
-            "offsets": [slot.offset for slot in bound.tensors.slots],
+            "artifact": self._build.artifacts[workload.id].to_json(),
+            "bytes": tensors.size,
+            "stride": tensors.stride,
+            "offsets": [slot.offset for slot in tensors.slots],
         }
-        self.worker.ask(message, self._lab.limits.call_seconds, [bound.tensors.fd])
+        self.worker.ask(message, self._lab.limits.call_seconds, [tensors.fd])
+        self._mapped[workload.id] = tensors.sets
 
-    def call(self, workload: Workload, *, batch: int = 0) -> CheckedCall:
-        """Run the kernel on poisoned outputs, and hand over all that is needed to judge what it wrote.
+    def reserve(self, workload: Workload, count: int) -> None:
+        """Have a set of tensors for each call of a batch, as far as memory goes."""
+        ring = self._rings[workload.id]
+        ring.reserve(count)
+        if ring.tensors.sets != self._mapped[workload.id]:
+            self._map(workload)
 
-        Args:
-            workload: A workload that is loaded.
-            batch: 0 for a single call on fresh inputs; else as many calls in a batch, as when it is timed.
-        """
-        bound = self._bound[workload.id]
-        if bound.calls and not batch:
-            self._lab.fill(bound)
-        bound.calls += 1
-        if not batch or not bound.expected:
-            self._lab.expect(bound)
-        bound.poison()
-        message = {"op": "batch", "workload": workload.id, "n": max(1, batch)}
-        self.worker.ask(message, self._lab.limits.call_seconds)
-        names = [slot.spec.name for slot in bound.tensors.slots]
-        count = bound.inputs
-        seen = [bound.tensors.array(index).copy() for index in range(len(names))]
-        inputs = zip(names, zip(bound.own, seen, strict=False), strict=False)
-        outputs = zip(names[count:], zip(bound.expected, seen[count:], strict=True), strict=True)
-        return CheckedCall(dict(inputs), dict(outputs))
+    def call(self, workload: Workload) -> CheckedCall:
+        """Run the kernel once on fresh inputs and wholly poisoned outputs, and hand over what is needed to judge it."""
+        ring = self._rings[workload.id]
+        ring.renew(1)
+        ring.poison_all()
+        message = {"op": "batch", "workload": workload.id, "n": 1}
+        self.worker.timed(message, self._lab.limits.call_seconds)
+        return self._lab.judged(self._keep(workload), self._specs(workload))
 
     def batch(self, workload: Workload, count: int) -> tuple[int, int]:
-        """Time `count` calls: nanoseconds by the worker's clock, and by ours around it."""
+        """Time `count` calls: nanoseconds by the worker's clock, and by the supervisor's.
+
+        Raises:
+            WorkerFailed: a call failed, or left an output as it was.
+        """
+        ring = self._rings[workload.id]
+        ring.renew(count)
         message = {"op": "batch", "workload": workload.id, "n": count}
-        start = time.perf_counter_ns()
-        reply = self.worker.ask(message, self._lab.limits.call_seconds)
-        return int(reply["ns"]), time.perf_counter_ns() - start
+        clocks = self.worker.timed(message, self._lab.limits.call_seconds)
+        if count and (evidence := ring.untouched()):
+            raise WorkerFailed(Outcome.CHEATED, f"{workload.id}: {evidence}")
+        if self._watched and count and len(self.kept) < MOST_KEPT and self._lab.by_chance(KEEP):
+            self.keep_one(workload)
+        return clocks
+
+    def keep_one(self, workload: Workload) -> None:
+        """Keep one call of the batch that was just timed, at random."""
+        self.kept.append(self._keep(workload))
+
+    def _keep(self, workload: Workload) -> Kept:
+        ring = self._rings[workload.id]
+        of_set = ring.any_set()
+        given = [ring.given(index, of_set) for index in range(ring.inputs)]
+        return Kept(workload, given, ring.seen(of_set))
+
+    def judged(self) -> Iterator[tuple[Workload, CheckedCall]]:
+        """The calls that were kept, each with its golden."""
+        while self.kept:
+            kept = self.kept.pop()
+            yield kept.workload, self._lab.judged(kept, self._specs(kept.workload))
+
+    def _specs(self, workload: Workload) -> Sequence[TensorSpec]:
+        return self._build.artifacts[workload.id].tensors
 
     def close(self) -> None:
         """End the worker and give its memory back."""
         self.worker.close()
-        for bound in self._owned:
-            bound.tensors.close()
+        for ring in self._owned:
+            ring.close()
 
     def __enter__(self) -> Rig:
         return self

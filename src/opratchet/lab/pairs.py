@@ -5,6 +5,9 @@ that: a batch is short, and both sides of a pair see the same burst. The order i
 hits both sides alike. Both run the same number of calls a batch, and a batch of several begins with one that does not
 count, because it finds the caches as the other side left them.
 
+What decides is the supervisor's clock around a batch (`lab.flags` says how it gets by without messages). The worker's clock
+must agree; it runs in the candidate's process, which can change it.
+
 Before anything counts, each side is warmed until it is steady: batches are run until the last three lie within a few
 per cent of each other. The first call is never among them.
 """
@@ -12,6 +15,7 @@ per cent of each other. The first call is never among them.
 from __future__ import annotations
 
 import fcntl
+import os
 import tempfile
 import time
 from collections.abc import Iterator
@@ -41,8 +45,8 @@ class Sample:
 
     @property
     def ns(self) -> float:
-        """Nanoseconds a call."""
-        return self.worker_ns / self.count
+        """Nanoseconds a call by the supervisor's clock; never below a billionth of a second a batch."""
+        return max(self.supervisor_ns, 1) / self.count
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,10 @@ class Batches(Protocol):
     """What is timed: a loaded worker, as far as a timer knows it."""
 
     def batch(self, workload: Workload, count: int) -> tuple[int, int]:
-        """Time `count` calls: nanoseconds by the worker's clock, and by ours around it."""
+        """Time `count` calls: nanoseconds by the worker's clock, and by the supervisor's."""
+
+    def reserve(self, workload: Workload, count: int) -> None:
+        """Prepare for batches of `count` calls."""
 
 
 class Timer:
@@ -74,18 +81,22 @@ class Timer:
         wanted = self.shortest_batch()
         self.count = 1
         while True:
-            self.sample()
-            taken = self.sample()
-            if taken.worker_ns >= wanted // 4 or self.count >= MOST_CALLS:
-                return max(1, round(wanted / max(taken.ns, 1.0)))
+            taken = min(self.sample(), self.sample(), key=lambda sample: sample.ns)
+            if taken.supervisor_ns >= wanted // 4 or self.count >= MOST_CALLS:
+                return max(1, round(wanted / taken.ns))
             self.count *= 4
+
+    def reserve(self, count: int) -> None:
+        """From here on batches of `count` calls."""
+        self._rig.reserve(self._workload, count)
+        self.count = count
 
     def shortest_batch(self) -> int:
         """Nanoseconds of a batch: `BATCH_NS`, more where the clock and what stands around the calls would show in it.
 
         An empty batch takes what reading the clock twice and beginning the loop take.
         """
-        empty = [self._rig.batch(self._workload, 0)[0] for _ in range(EMPTY_BATCHES)]
+        empty = [self._rig.batch(self._workload, 0)[1] for _ in range(EMPTY_BATCHES)]
         resolution = round(time.get_clock_info("perf_counter").resolution * 1e9)
         return max(BATCH_NS, round((median(empty) + resolution) / OVERHEAD))
 
@@ -107,7 +118,9 @@ class Timer:
 
 def pairs(incumbent: Timer, candidate: Timer) -> Iterator[Pair]:
     """Pairs without end, in ABBA order, after both sides were sized and warmed."""
-    incumbent.count = candidate.count = max(incumbent.size(), candidate.size())
+    count = max(incumbent.size(), candidate.size())
+    incumbent.reserve(count)
+    candidate.reserve(count)
     incumbent.warm_up()
     candidate.warm_up()
     while True:
@@ -115,6 +128,18 @@ def pairs(incumbent: Timer, candidate: Timer) -> Iterator[Pair]:
         yield Pair(first, candidate.sample())
         second = candidate.sample()
         yield Pair(incumbent.sample(), second)
+
+
+@contextmanager
+def timing(device: str, cpu: int) -> Iterator[None]:
+    """Hold the lock of a CPU, and keep this thread off it as long as there is another: it watches while batches run."""
+    allowed = os.sched_getaffinity(0)
+    with device_lock(f"{device}{cpu}"):
+        os.sched_setaffinity(0, allowed - {cpu} or allowed)
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, allowed)
 
 
 @contextmanager

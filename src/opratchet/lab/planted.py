@@ -10,7 +10,6 @@ import math
 import mmap
 import os
 import tempfile
-import time
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -68,21 +67,24 @@ class Side:
         Raises:
             WorkerFailed: it could not.
         """
+        length = os.fstat(self._memory).st_size
         message = {
             "op": "load",
             "workload": self._work["kind"],
             "artifact": self._work,
-            "bytes": os.fstat(self._memory).st_size,
+            "bytes": length,
+            "stride": length,
             "offsets": [0],
         }
         self.worker.ask(message, WORKER_SECONDS, [self._memory])
 
     def batch(self, workload: Workload, count: int) -> tuple[int, int]:
-        """Time `count` calls: nanoseconds by the worker's clock, and by ours around it."""
+        """Time `count` calls: nanoseconds by the worker's clock, and by ours."""
         message = {"op": "batch", "workload": workload.id, "n": count}
-        start = time.perf_counter_ns()
-        reply = self.worker.ask(message, WORKER_SECONDS)
-        return int(reply["ns"]), time.perf_counter_ns() - start
+        return self.worker.timed(message, WORKER_SECONDS)
+
+    def reserve(self, workload: Workload, count: int) -> None:
+        """Nothing to prepare: what is read stays the same."""
 
     def timer(self, workload: Workload) -> Timer:
         """A timer on it."""

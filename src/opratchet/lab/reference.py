@@ -59,30 +59,49 @@ class Reference:
         if "error" in reply:
             raise self._refused(reply["error"])
 
-    def expected(self, workload: Workload, tensors: SharedTensors, inputs: int) -> list[Array]:
-        """The golden's outputs for the inputs that lie in `tensors`.
+    def expected(
+        self, workload: Workload, specs: Sequence[TensorSpec], inputs: Sequence[Array]
+    ) -> list[Array]:
+        """The golden's outputs for these inputs.
+
+        Args:
+            workload: The workload.
+            specs: The kernel's tensors in the order of its signature; the leading ones are the inputs.
+            inputs: Their values.
 
         Raises:
             BadInput: the golden fails on these inputs.
         """
-        outputs = SharedTensors([slot.spec for slot in tensors.slots[inputs:]])
-        by_name = {slot.spec.name.lower(): slot for slot in tensors.slots[:inputs]}
-        order = [n.lower() for n in self._operator.golden_parameters if n.lower() in by_name]
-        offered = {**workload.shape, **workload.params, "dtype": workload.dtype}
-        names = [n for n in self._operator.golden_parameters if n.lower() not in by_name]
-        request = {
-            "inputs": [by_name[name].to_json() for name in order],
-            "outputs": [slot.to_json() for slot in outputs.slots],
-            "bytes": [tensors.size, outputs.size],
-            "keywords": {name: offered[name] for name in names if name in offered},
-        }
-        self._worker.channel.send(request, [tensors.fd, outputs.fd])
-        reply = self._receive()
-        results = [outputs.array(index).copy() for index in range(len(outputs.slots))]
-        outputs.close()
+        given = SharedTensors(specs[: len(inputs)])
+        outputs = SharedTensors(specs[len(inputs) :])
+        for index, values in enumerate(inputs):
+            given.array(index)[...] = values
+        try:
+            self._worker.channel.send(
+                self._request(workload, given, outputs), [given.fd, outputs.fd]
+            )
+            reply = self._receive()
+            results = [outputs.array(index).copy() for index in range(len(outputs.slots))]
+        finally:
+            given.close()
+            outputs.close()
         if "error" in reply:
             raise self._refused(f"workload {workload.id}: {reply['error']}")
         return results
+
+    def _request(
+        self, workload: Workload, given: SharedTensors, outputs: SharedTensors
+    ) -> dict[str, object]:
+        by_name = {slot.spec.name.lower(): slot for slot in given.slots}
+        order = [n.lower() for n in self._operator.golden_parameters if n.lower() in by_name]
+        offered = {**workload.shape, **workload.params, "dtype": workload.dtype}
+        names = [n for n in self._operator.golden_parameters if n.lower() not in by_name]
+        return {
+            "inputs": [by_name[name].to_json() for name in order],
+            "outputs": [slot.to_json() for slot in outputs.slots],
+            "bytes": [given.size, outputs.size],
+            "keywords": {name: offered[name] for name in names if name in offered},
+        }
 
     def _receive(self) -> dict[str, object]:
         try:

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from opratchet.errors import EnvironmentMissing
+from opratchet.judge.integrity import impossible_clock
 from opratchet.lab.channel import Channel, ChannelClosed
+from opratchet.lab.flags import Flags
 from opratchet.ledger.words import Outcome
 
+START_SECONDS = 60.0
 _MEMORY_SIGNS = ("MemoryError", "bad_alloc", "Cannot allocate memory", "out of memory")
 
 
@@ -201,6 +207,53 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
+@dataclass(frozen=True)
+class Standing:
+    """What a run worker is at one moment, as far as the system tells.
+
+    Attributes:
+        threads: Its threads.
+        children: Its descendants.
+        cpus: The CPUs that it may run on.
+        priority: Its nice value.
+    """
+
+    threads: int
+    children: int
+    cpus: frozenset[int]
+    priority: int
+
+    @classmethod
+    def of(cls, pid: int) -> Standing | None:
+        """Read it; None where the process is gone or the system does not tell."""
+        try:
+            process = psutil.Process(pid)
+            children = len(process.children(recursive=True))
+            cpus = frozenset(os.sched_getaffinity(pid))
+            return cls(process.num_threads(), children, cpus, int(process.nice()))
+        except (psutil.Error, OSError):
+            return None
+
+    def evidence(self, now: Standing) -> str:
+        """What is not as it was, or an empty text."""
+        if now.children > self.children:
+            return f"it started {now.children - self.children} other processes, which outlive its calls"
+        if now.threads > self.threads:
+            return f"it started {now.threads - self.threads} threads, which outlive its calls"
+        if now.cpus != self.cpus:
+            return f"it moved itself from the CPUs {sorted(self.cpus)} to {sorted(now.cpus)}"
+        if now.priority != self.priority:
+            return f"it changed its priority from {self.priority} to {now.priority}"
+        return ""
+
+
+def _nanoseconds(reply: Mapping[str, Any]) -> int:
+    value = reply.get("ns")
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise WorkerFailed(Outcome.CHEATED, f"a worker's time is not a number: {value!r:.60}")
+    return value
+
+
 class RunWorker:
     """A fresh run worker (`opratchet.lab.runner`): loads artefacts and calls them.
 
@@ -213,11 +266,13 @@ class RunWorker:
 
     def __init__(self, runtime: str, cpu: int, memory: int, folder: Path) -> None:
         self.channel, theirs = Channel.pair()
+        self._flags = Flags.made()
         self._log = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
-        arguments = [str(theirs.fileno()), runtime, str(cpu), str(memory)]
+        descriptors = [theirs.fileno(), self._flags.fd]
+        arguments = [*map(str, descriptors), runtime, str(cpu), str(memory)]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "opratchet.lab.runner", *arguments],
-            pass_fds=[theirs.fileno()],
+            pass_fds=descriptors,
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
@@ -225,6 +280,45 @@ class RunWorker:
             env=worker_environment(),
         )
         theirs.close()
+        self._began: Standing | None = None
+
+    @property
+    def pid(self) -> int:
+        """Process id of the worker as this process sees it."""
+        return self.process.pid
+
+    def remember(self) -> None:
+        """Remember what the worker is now, while nothing of a candidate is loaded."""
+        self.ask({"op": "hello"}, START_SECONDS)
+        self._began = Standing.of(self.pid)
+
+    def irregular(self) -> str:
+        """Evidence that the worker is not what it was before it loaded a kernel, or an empty text."""
+        now = Standing.of(self.pid)
+        if self._began is None or now is None:
+            return ""
+        return self._began.evidence(now)
+
+    def timed(self, message: Mapping[str, Any], timeout: float) -> tuple[int, int]:
+        """Have a batch run: nanoseconds by the worker's clock, and by ours.
+
+        Ours runs from giving the start to seeing the end, both in memory that is shared, watched without sleeping: to wake
+        a process can take longer than a batch.
+
+        Raises:
+            WorkerFailed: see `ask`.
+        """
+        asked = time.perf_counter_ns()
+        nonce = self._send(message, ())
+        passed = self._flags.start_and_wait(timeout, self._is_gone)
+        inside = _nanoseconds(self._answer(nonce, timeout))
+        until_answer = time.perf_counter_ns() - asked
+        if message["n"] and (evidence := impossible_clock([(inside, until_answer)])):
+            raise WorkerFailed(Outcome.CHEATED, evidence)
+        return inside, passed
+
+    def _is_gone(self) -> bool:
+        return self.process.poll() is not None
 
     def ask(
         self, message: Mapping[str, Any], timeout: float, fds: Sequence[int] = ()
@@ -232,24 +326,40 @@ class RunWorker:
         """Give one command and wait for its answer.
 
         Raises:
-            WorkerFailed: it took too long, ran out of memory, crashed or could not do it.
+            WorkerFailed: it took too long, ran out of memory, crashed, could not do it, or sent what is no answer to it.
         """
+        return self._answer(self._send(message, fds), timeout)
+
+    def _send(self, message: Mapping[str, Any], fds: Sequence[int]) -> str:
+        nonce = secrets.token_hex(8)
         try:
-            self.channel.send(message, fds)
+            self.channel.send({**message, "nonce": nonce}, fds)
+        except ChannelClosed:
+            raise self._died() from None
+        return nonce
+
+    def _answer(self, nonce: str, timeout: float) -> dict[str, Any]:
+        try:
             reply = self.channel.receive(timeout)[0]
         except TimeoutError:
             self.close()
             raise WorkerFailed(Outcome.TIMEOUT, "a call took longer than allowed") from None
         except ChannelClosed:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(2)
+            raise self._died() from None
+        if reply.get("nonce") != nonce:
             self.close()
-            raise died(self.process.returncode, self._output()) from None
+            raise WorkerFailed(Outcome.CHEATED, "an answer was forged: it is not to what was asked")
         if reply.get("ok") is not True:
             reason = str(reply.get("error", "refused"))
             memory = any(sign in reason for sign in _MEMORY_SIGNS)
             raise WorkerFailed(Outcome.OUT_OF_MEMORY if memory else Outcome.CRASHED, reason)
         return reply
+
+    def _died(self) -> WorkerFailed:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(2)
+        self.close()
+        return died(self.process.returncode, self._output())
 
     def _output(self) -> str:
         self._log.seek(0)
@@ -260,3 +370,4 @@ class RunWorker:
         kill_tree(self.process.pid)
         self.process.wait()
         self.channel.close()
+        self._flags.close()

@@ -1,14 +1,14 @@
-"""The tensors of one workload in memory that the supervisor owns and one run worker shares.
+"""The tensors of one workload in memory that the supervisor owns and run workers share.
 
-Inputs are filled by the supervisor, which keeps its own copy; outputs are poisoned, so an element that a kernel did
-not write is seen. What a worker maps is a memory file without a name: nothing else on the machine can open it.
+There may be several sets of them, one behind the other, each aligned to a page. What a worker maps is a memory file
+without a name: nothing else on the machine can open it. `lab.ring` says what the supervisor writes there.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,6 @@ from opratchet.errors import BadInput
 from opratchet.operator.model import InputSpec
 
 ALIGNMENT = 64
-POISON = 0xFF
 Array = NDArray[Any]
 
 
@@ -42,35 +41,62 @@ class Slot:
 
 
 class SharedTensors:
-    """A memory file that holds some tensors one after another, each aligned to a cache line."""
+    """A memory file that holds some tensors one after another, each aligned to a cache line, in one or more sets.
+
+    Attributes:
+        slots: Where each tensor lies in a set.
+        stride: Bytes from one set to the next.
+        sets: How many sets there are.
+        fd: Descriptor of the memory file.
+    """
 
     def __init__(self, specs: Sequence[TensorSpec]) -> None:
         self.slots: list[Slot] = []
-        self.size = 0
+        used = 0
         for spec in specs:
-            self.slots.append(Slot(spec, self.size))
+            self.slots.append(Slot(spec, used))
             length = spec.size * numpy_dtype(spec.dtype).itemsize
-            self.size += -(-length // ALIGNMENT) * ALIGNMENT
-        self.size = max(self.size, mmap.PAGESIZE)
+            used += _rounded(length, ALIGNMENT)
+        self.stride = max(_rounded(used, mmap.PAGESIZE), mmap.PAGESIZE)
+        self.sets = 0
         self.fd = os.memfd_create("tensors", os.MFD_CLOEXEC)
-        os.ftruncate(self.fd, self.size)
-        self._map = mmap.mmap(self.fd, self.size)
+        self.grow(1)
 
-    def array(self, index: int) -> Array:
-        """A live view of tensor `index`."""
+    @property
+    def size(self) -> int:
+        """Bytes of all sets."""
+        return self.stride * self.sets
+
+    def grow(self, sets: int) -> None:
+        """Have at least so many sets; those that are there keep their content, and views of them stay valid."""
+        if sets > self.sets:
+            self.sets = sets
+            os.ftruncate(self.fd, self.size)
+            self._map = mmap.mmap(self.fd, self.size)
+
+    def array(self, index: int, of_set: int = 0) -> Array:
+        """A live view of tensor `index` in a set."""
         slot = self.slots[index]
-        flat: Array = np.frombuffer(
-            self._map, numpy_dtype(slot.spec.dtype), slot.spec.size, slot.offset
-        )
+        offset = of_set * self.stride + slot.offset
+        flat: Array = np.frombuffer(self._map, numpy_dtype(slot.spec.dtype), slot.spec.size, offset)
         return flat.reshape(slot.spec.shape)
 
-    def poison(self, index: int) -> None:
-        """Overwrite tensor `index` with bytes that no result holds (NaN for floating point)."""
-        self.array(index).view(np.uint8)[...] = POISON
+    def stretch(self, index: int, sets: int, start: int, count: int) -> Array:
+        """A live view of `count` elements of tensor `index`, flat, from `start` on, in the first `sets` sets: one row a set."""
+        slot, dtype = self.slots[index], numpy_dtype(self.slots[index].spec.dtype)
+        offset = slot.offset + start * dtype.itemsize
+        view: Array = np.ndarray(
+            (sets, count), dtype, self._map, offset, (self.stride, dtype.itemsize)
+        )
+        return view
 
     def close(self) -> None:
         """Give the descriptor back; the memory goes when the last view is gone."""
         os.close(self.fd)
+
+
+def _rounded(length: int, unit: int) -> int:
+    return -(-length // unit) * unit
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
@@ -88,22 +114,6 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
         ) from None
 
 
-def fill(
-    tensors: SharedTensors,
-    count: int,
-    specs: Mapping[str, InputSpec],
-    generator: np.random.Generator,
-) -> list[Array]:
-    """Fill the first `count` tensors with fresh inputs and give the supervisor's own copies back."""
-    copies = []
-    for index in range(count):
-        view = tensors.array(index)
-        spec = specs.get(tensors.slots[index].spec.name, InputSpec())
-        view[...] = draw(spec, view.shape, view.dtype, generator)
-        copies.append(view.copy())
-    return copies
-
-
 def draw(
     spec: InputSpec, shape: tuple[int, ...], dtype: np.dtype[Any], generator: np.random.Generator
 ) -> Array:
@@ -114,8 +124,3 @@ def draw(
     if spec.distribution == "uniform":
         return generator.uniform(spec.a, spec.b, shape).astype(dtype)
     return generator.normal(spec.a, spec.b, shape).astype(dtype)
-
-
-def same_bytes(left: Array, right: Array) -> bool:
-    """Bitwise equality, NaN included."""
-    return bool(np.array_equal(left.view(np.uint8), right.view(np.uint8)))
