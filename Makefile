@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-timing bench clean
+.PHONY: demo test test-timing test-long bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/opratchet tune examples/norm/rmsnorm --out build/demo/rmsnorm --lang en --max-rounds 4 --fresh
@@ -13,11 +13,15 @@ test: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -m "not timing" -n 2 --dist worksteal
+	$(BIN)/python -m pytest -m "not timing and not long" -n 2 --dist worksteal
 
-# What depends on how long things really take; for a quiet machine.
+# What depends on how long things really take; for a quiet machine, one after another.
 test-timing: $(VENV)/.test
-	$(BIN)/python -m pytest -m timing
+	$(BIN)/python -m pytest -m "timing and not long"
+
+# Every kernel of the corpus of exploits, and a run killed at every event: half an hour.
+test-long: $(VENV)/.test
+	$(BIN)/python -m pytest -m long
 
 bench: $(VENV)/.demo
 	$(BIN)/python benchmarks/operators.py

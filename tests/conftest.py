@@ -4,12 +4,17 @@ A library built with `-ffast-math` switches denormals off for the whole process 
 in processes of their own; tests of single edits load them here, and must not change what later tests compute.
 
 How long an example of a property test takes says something of the machine and of what else runs there, nothing of the property.
+
+The lock of a device lies in the folder for temporary files. Each process of the tests has a folder of its own, so that no test
+waits for a run on the same machine that has nothing to do with it.
 """
 
 from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import os
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -18,6 +23,13 @@ from hypothesis import settings
 settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
 _LIBM = ctypes.CDLL(ctypes.util.find_library("m") or "libm.so.6")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A folder for what is temporary, of this process and of all that it starts."""
+    os.environ["TMPDIR"] = str(tmp_path_factory.mktemp("temporary"))
+    tempfile.tempdir = None
 
 
 @pytest.fixture(autouse=True)

@@ -30,6 +30,8 @@ from opratchet.ledger.words import Bottleneck, Latency, MetricKind
 from opratchet.operator.model import Operator
 
 NAME = "tests.fake_backend:FakeBackend"
+INSTANT = "tests.fake_backend:InstantBackend"
+os.environ.setdefault("OPRATCHET_PASS_ENV", "FAKE_SLOWDOWN,FAKE_RUN")
 
 
 def directives(text: str) -> dict[str, str]:
@@ -45,6 +47,7 @@ class FakeBackend(Backend):
     preload = ()
     runtime = "tests.fake_runtime"
     summary = "for tests"
+    waits = True
 
     def requirements(self) -> list[Requirement]:
         return []
@@ -65,9 +68,13 @@ class FakeBackend(Backend):
         found = Bottleneck(name="compute_density", score=0.5, evidence="always, for tests")
         return [found], {}
 
+    def behaviour(self, text: str) -> dict[str, str]:
+        """What a source says."""
+        return directives(text) if self.waits else {**directives(text), "wait": "no"}
+
     def build(self, job: BuildJob) -> Artifact:
         text = Path(job.source).read_text(encoding="utf-8")
-        behaviour = directives(text)
+        behaviour = self.behaviour(text)
         _misbehave(behaviour.get("build", ""))
         code = json.dumps(behaviour, sort_keys=True)
         path = Path(job.folder) / f"{len(list(Path(job.folder).iterdir()))}.json"
@@ -75,6 +82,13 @@ class FakeBackend(Backend):
         shape = (int(job.arguments["N"]),)
         tensors = (TensorSpec("X", shape, "float32"), TensorSpec("Y", shape, "float32"))
         return Artifact(str(path), "double", tensors, hashlib.sha256(code.encode()).hexdigest())
+
+
+class InstantBackend(FakeBackend):
+    """Its kernels return at once: for runs whose time comes from a script (`tests.clock`)."""
+
+    name = INSTANT
+    waits = False
 
 
 def _misbehave(how: str) -> None:

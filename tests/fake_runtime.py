@@ -11,9 +11,12 @@ import json
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+CALLS: Counter[str] = Counter()  # of an artefact, on whatever tensors
 
 
 def load(artifact: Mapping[str, Any], addresses: Sequence[int]) -> Callable[[], object]:
@@ -24,16 +27,14 @@ def load(artifact: Mapping[str, Any], addresses: Sequence[int]) -> Callable[[], 
     x, y = (vector.from_address(address) for address in addresses)
     slowdown = float(os.environ.get("FAKE_SLOWDOWN", "1"))
     time_us = behaviour.get(f"time_{count}", behaviour.get("time", "100"))
-    seconds = float(time_us) * 1e-6 * slowdown
+    seconds = 0.0 if behaviour.get("wait") == "no" else float(time_us) * 1e-6 * slowdown
     how = os.environ.get("FAKE_RUN") or behaviour.get("run", "")
-    calls = 0
 
     def call() -> object:
-        nonlocal calls
-        calls += 1
+        CALLS[artifact["path"]] += 1
         start = time.perf_counter()
         _misbehave(how)
-        factor = 3.0 if how == "wrong" or (how == "late" and calls > 3) else 2.0
+        factor = 3.0 if how == "wrong" or (how == "late" and CALLS[artifact["path"]] > 3) else 2.0
         for index in range(count // 2 if how == "half" else count):
             y[index] = x[index] * factor
         if how == "mutate":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -128,15 +128,18 @@ class Match:
                 timing(self.lab.backend.device(), self.lab.cpu),
                 watch(self.lab.cpu, [ours.worker.pid, theirs.worker.pid]) as seen,
             ):
-                bout = LabBout(self.lab, theirs, ours)
+                bout = LabBout(self.lab, theirs, ours, lambda: self._judge(ours))
                 yield bout
                 bout.last_calls()
                 require_regular(ours)
             self.conditions.append(seen.result)
             self._keep(bout)
-            with self._clock():
-                for workload, call in ours.judged():
-                    self.accuracy += check_accuracy(self.lab.operator, workload, call)
+
+    def _judge(self, ours: Rig) -> None:
+        """Compare what was kept of the candidate's timed calls with the golden."""
+        with self._clock():
+            for workload, call in ours.judged():
+                self.accuracy += check_accuracy(self.lab.operator, workload, call)
 
     def _load(self, ours: Rig, theirs: Rig) -> None:
         """Load both; in the first bout the candidate is checked on every workload."""
@@ -162,7 +165,7 @@ class Match:
         with self.lab.open(self.candidate) as ours, self.lab.open(self.incumbent) as theirs:
             self._load(ours, theirs)
             with timing(self.lab.backend.device(), self.lab.cpu):
-                bout = LabBout(self.lab, theirs, ours)
+                bout = LabBout(self.lab, theirs, ours, lambda: None)
                 bout.take(FIRST_LOOKS[1])
         return suspicion(bout)
 
@@ -186,14 +189,21 @@ class Match:
 class LabBout:
     """Two loaded rigs in turns.
 
+    Args:
+        lab: Where they run.
+        theirs: The incumbent.
+        ours: The candidate.
+        judge: Judges what was kept of the candidate's calls; called after each look, while nothing is timed.
+
     Attributes:
         taken: All pairs so far by workload.
     """
 
-    def __init__(self, lab: Lab, theirs: Rig, ours: Rig) -> None:
+    def __init__(self, lab: Lab, theirs: Rig, ours: Rig, judge: Callable[[], None]) -> None:
+        self._judge = judge
         self._tuned = lab.operator.tuned
         self.taken: dict[str, list[Pair]] = {w.id: [] for w in self._tuned}
-        self._rig = ours
+        self._rig, self._their_rig = ours, theirs
         self._ours = {w.id: Timer(ours, w) for w in self._tuned}
         self._streams = {w.id: pairs(Timer(theirs, w), self._ours[w.id]) for w in self._tuned}
 
@@ -201,7 +211,7 @@ class LabBout:
         """Time this many more pairs of each workload: log ratios in ABBA order.
 
         Raises:
-            GateClosed: a worker sends what cannot be a time.
+            GateClosed: a worker sends what cannot be a time, or a timed call was wrong.
         """
         logs: dict[str, list[float]] = {}
         for name, stream in self._streams.items():
@@ -209,13 +219,19 @@ class LabBout:
             require_possible(name, more)
             logs[name] = [math.log(pair.incumbent.ns / pair.candidate.ns) for pair in more]
             self.taken[name] += more
+        self._judge()
         return logs
+
+    def busier(self) -> str:
+        """Evidence that the candidate computes outside of its batches, or an empty text."""
+        return self._rig.worker.effort.busier(self._their_rig.worker.effort)
 
     def last_calls(self) -> None:
         """One more batch of the candidate on every workload, of which one call is kept: so each bout is looked into."""
         for workload in self._tuned:
             self._ours[workload.id].sample()
             self._rig.keep_one(workload)
+        self._judge()
 
 
 def require_possible(name: str, taken: Sequence[Pair]) -> None:
@@ -241,7 +257,9 @@ def require_regular(rig: Rig) -> None:
 
 
 def suspicion(bout: LabBout) -> str:
-    """Gate 5: evidence that the candidate's clock lies, or an empty text."""
+    """Gate 5: evidence that the candidate's clock lies, or that it computes while it is not timed; or an empty text."""
+    if evidence := bout.busier():
+        return evidence
     for name, taken in bout.taken.items():
         inside = [math.log(p.incumbent.worker_ns / p.candidate.worker_ns) for p in taken]
         outside = [math.log(p.incumbent.ns / p.candidate.ns) for p in taken]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from pathlib import Path
 
@@ -35,19 +36,30 @@ def deliver(
     name = f"{operator.name}.py"
     atomic_write(folder / name, read_object(folder, best))
     place_baseline(folder, operator, state.run.source_sha256)
+    restore_versions(folder, state)
     versions = [r.version for r in state.finished_rounds if r.version]
     files = {entry: _sha256(folder / entry) for entry in (name, BASELINE, *versions)}
     return Delivered(source=best, files=files, seconds=seconds)
+
+
+def restore_versions(folder: Path, state: RunState) -> None:
+    """Write the version files anew that are not what their rounds left, e.g. because somebody removed one."""
+    for finished in state.finished_rounds:
+        path = folder / finished.version
+        digest = finished.shown.source if finished.shown is not None else finished.incumbent
+        if finished.version and not (path.is_file() and _sha256(path) == digest):
+            write_version(folder, finished.version, read_object(folder, digest))
 
 
 def place_baseline(folder: Path, operator: Operator, digest: str) -> None:
     """`baseline.py`: a link to the source beside the folder, or a copy where a link would not fit."""
     path = folder / BASELINE
     if folder.resolve().parent == operator.source.resolve().parent:
-        path.unlink(missing_ok=True)
-        path.symlink_to(Path("..") / operator.source.name)
-    else:
-        atomic_write(path, read_object(folder, digest))
+        with contextlib.suppress(OSError):  # not every file system has links
+            path.unlink(missing_ok=True)
+            path.symlink_to(Path("..") / operator.source.name)
+            return
+    atomic_write(path, read_object(folder, digest))
 
 
 def _sha256(path: Path) -> str:

@@ -168,6 +168,8 @@ def explore(run: Run, current: Round) -> None:
     run.progress(f"round {current.number}: building {len(waiting)} candidates")
     with run.clock.on("build"):
         built = build_all(run, waiting)
+    if any(isinstance(build, WorkerFailed) for build in built.values()):
+        run.require_room()
     for trial in waiting:
         if run.stop_asked():
             return
@@ -177,6 +179,8 @@ def explore(run: Run, current: Round) -> None:
         )
         for kind in ("accuracy", "measure"):
             run.clock.book(kind, result.seconds.get(kind, 0.0))
+        if result.ratio is not None:
+            result = result.model_copy(update={"spread": run.spread.record()})
         if result.outcome is Outcome.ADOPTED:
             run.record(TrialPassed(trial=trial.number, result=result))
             keep_build(run, trial, built[trial.number])
@@ -208,11 +212,12 @@ def finish(run: Run, current: Round) -> None:
     if any(t.is_open and t.number not in run.state.passed for t in current.trials):
         close_unfinished(run, current)
     passed = {t.number: run.state.passed[t.number] for t in current.trials if t.is_open}
-    best = best_of(passed)
+    best = adopted_before(current) or best_of(passed)
     for number, result in passed.items():
         outcome = Outcome.ADOPTED if number == best else Outcome.NO_GAIN
         reason = "" if number == best else f"faster, but trial {best} of this round is faster still"
-        run.record(result.model_copy(update={"outcome": outcome, "reason": reason}))
+        changes = {"outcome": outcome, "reason": reason, "spread": {}}
+        run.record(result.model_copy(update=changes))
     shown = best if best is not None else best_failed(current)
     incumbent = run.state.trials[best].source if best is not None else run.state.incumbent
     version = version_name(run.lab.operator, current.number)
@@ -223,6 +228,11 @@ def finish(run: Run, current: Round) -> None:
             round=current.number, adopted=best, shown=shown, version=version, incumbent=incumbent
         )
     )
+
+
+def adopted_before(current: Round) -> int | None:
+    """The trial that was adopted already: the run was interrupted between that and the end of the round."""
+    return next((t.number for t in current.trials if t.outcome is Outcome.ADOPTED), None)
 
 
 def best_of(passed: Mapping[int, TrialFinished]) -> int | None:
@@ -253,15 +263,11 @@ def measure_final(run: Run) -> None:
 
     A version that fails now, though it was adopted, is not delivered: its predecessor is measured instead.
     """
-    operator = run.lab.operator
     run.progress("measuring the best version again, on every workload")
-    with run.clock.on("build"):
-        baseline = run.lab.build(operator.text, operator.checked)
-    for digest in [trial.source for trial in reversed(run.state.lineage)] + [
-        run.state.run.source_sha256
-    ]:
-        with run.clock.on("build"):
-            build = run.lab.build(run.source(digest), operator.checked)
+    first = run.state.run.source_sha256
+    baseline = run.build_again(first)
+    for digest in [*(trial.source for trial in reversed(run.state.lineage)), first]:
+        build = run.build_again(digest)
         try:
             with run.clock.on("measure"):
                 final = final_measurement(run.lab, baseline, build, digest, run.spread)
@@ -272,10 +278,11 @@ def measure_final(run: Run) -> None:
             continue
         run.record(final)
         note_doubtful(run)
+        note_failures(run)
         return
     raise BaselineFailed(
         "the baseline itself fails when it is measured again",
-        where=str(operator.source),
+        where=str(run.lab.operator.source),
         fix="See the notes in the ledger; `resume` measures again.",
     )
 
@@ -289,6 +296,20 @@ def note_doubtful(run: Run) -> None:
         if ratio.low <= 1.0:
             text = f"on {name} the delivered version is not credibly faster: {ratio.value:.3f}x"
             run.record(Noted(text=f"{text} [{ratio.low:.3f}, {ratio.high:.3f}]"))
+
+
+def note_failures(run: Run) -> None:
+    """Say so when not one candidate got as far as being timed: then something may be wrong besides the candidates."""
+    state = run.state
+    failed = state.outcomes.copy()
+    failed.pop(Outcome.PRUNED, None)
+    if not failed or any(outcome.is_judged for outcome in failed):
+        return
+    counts = ", ".join(f"{count} {outcome.value}" for outcome, count in failed.most_common())
+    first = next(t for t in state.trials.values() if t.outcome in failed)
+    text = f"no candidate could be timed ({counts}); trial {first.number}: {first.reason}"
+    if text not in state.notes:
+        run.record(Noted(text=text))
 
 
 def require_same_source(state: RunState, text_sha256: str, where: str) -> None:

@@ -14,6 +14,7 @@ from opratchet.edit.legality import broken_rule
 from opratchet.edit.model import Situation
 from opratchet.edit.onechange import ChangeRefusedError, require_kernel_only
 from opratchet.edit.source import KernelSource
+from opratchet.edit.untrusted import misplaced
 from opratchet.judge.accuracy import compare
 from opratchet.judge.integrity import (
     allowed_error,
@@ -22,6 +23,7 @@ from opratchet.judge.integrity import (
     unwritten_output,
 )
 from opratchet.lab.bench import Build, CheckedCall, Lab, Rig
+from opratchet.lab.failure import WorkerFailed
 from opratchet.ledger.words import Accuracy, Outcome
 from opratchet.operator.model import Operator, Workload
 
@@ -49,6 +51,10 @@ def static_gates(situation: Situation, text: str, operator: Operator) -> tuple[O
         require_kernel_only(situation.source, source, operator.golden)
     except ChangeRefusedError as refused:
         return Outcome.CHEATED, str(refused)
+    if situation.target.dialect == "tilelang":
+        trusted = KernelSource(operator.text, operator.kernel)
+        if found := misplaced(source, trusted):
+            return Outcome.CHEATED, found
     rule = broken_rule(source, situation.target, situation.shapes)
     return (Outcome.PRUNED, rule) if rule else None
 
@@ -112,9 +118,12 @@ def verify(lab: Lab, rig: Rig, incumbent: Rig | None = None) -> list[Accuracy]:
 
 
 def _fresh_call(rig: Rig, workload: Workload) -> CheckedCall:
-    if not rig.has(workload):
-        rig.load(workload)
-    return rig.call(workload)
+    try:
+        if not rig.has(workload):
+            rig.load(workload)
+        return rig.call(workload)
+    except WorkerFailed as failure:
+        raise failure.on(workload.id) from None
 
 
 MUCH = 4.0  # times the incumbent's typical error

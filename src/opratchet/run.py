@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from opratchet.edit.model import Situation
 from opratchet.edit.source import KernelSource
+from opratchet.errors import BaselineFailed, OpratchetError
 from opratchet.flow.model import StopRules
 from opratchet.judge.decision import Rule
 from opratchet.judge.spread import Spread
 from opratchet.lab.bench import Build, Lab
-from opratchet.ledger.events import Event, Line
+from opratchet.lab.supervisor import WorkerFailed
+from opratchet.ledger.events import BaselineMeasured, Event, Line, TrialFinished, TrialPassed
 from opratchet.ledger.state import RunState, apply, fold
-from opratchet.ledger.store import Ledger, read_object
+from opratchet.ledger.store import Ledger, object_path, read_object
+from opratchet.ledger.words import Variance
 from opratchet.propose.base import Proposer
 
 Listener = Callable[[Line, RunState], None]
+LEAST_ROOM = 16 << 20  # bytes that a build may need for its files
 
 
 @dataclass
@@ -85,7 +90,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.state = fold(self.ledger.lines)
-        self.spread = Spread.from_record(self.state.spread)
+        self.spread = Spread.from_record(known_spread(self.ledger.lines))
         self._here: Situation | None = None
 
     def record(self, event: Event) -> None:
@@ -107,10 +112,50 @@ class Run:
         return self._here
 
     def incumbent_build(self) -> Build:
-        """The incumbent, built; it built before, so a failure now is the machine's."""
+        """The incumbent, built.
+
+        Raises:
+            BaselineFailed: see `build_again`.
+        """
         digest = self.state.incumbent
         if digest not in self.builds:
-            with self.clock.on("build"):
-                build = self.lab.build(self.source(digest), self.lab.operator.checked)
-            self.builds = {digest: build}
+            self.builds = {digest: self.build_again(digest)}
         return self.builds[digest]
+
+    def build_again(self, digest: str) -> Build:
+        """Build a version that built before.
+
+        Raises:
+            BaselineFailed: it does not build now, which is this machine's fault and not the version's.
+        """
+        try:
+            with self.clock.on("build"):
+                return self.lab.build(self.source(digest), self.lab.operator.checked)
+        except WorkerFailed as failure:
+            raise BaselineFailed(
+                f"a version that built before does not build now: {failure.reason}",
+                where=str(object_path(self.ledger.folder, digest)),
+                fix="See to this machine (room on its disk, memory, the compiler), then go on with `resume`.",
+            ) from None
+
+    def require_room(self) -> None:
+        """A candidate is not to blame for a build that had no room for its files.
+
+        Raises:
+            OpratchetError: the disk with the temporary files is full.
+        """
+        if shutil.disk_usage(self.lab.folder).free < LEAST_ROOM:
+            raise OpratchetError(
+                "the disk with the temporary files is full",
+                where=str(self.lab.folder.parent),
+                fix="Make room there or name another folder in TMPDIR, then go on with `resume`.",
+            )
+
+
+def known_spread(lines: Sequence[Line]) -> Mapping[str, Variance]:
+    """What was known last of the spread of processes; a run that goes on decides as if it had never stopped."""
+    for line in reversed(lines):
+        event = line.event.result if isinstance(line.event, TrialPassed) else line.event
+        if isinstance(event, (BaselineMeasured, TrialFinished)) and event.spread:
+            return event.spread
+    return {}

@@ -31,7 +31,6 @@ from opratchet.lab.bench import Build, Lab
 from opratchet.lab.supervisor import WorkerFailed
 from opratchet.ledger.events import (
     BaselineMeasured,
-    Event,
     GatePassed,
     Line,
     Noted,
@@ -173,6 +172,7 @@ def header(lab: Lab, options: Options) -> RunStarted:
         options=options.record(),
         workloads=[w.record() for w in operator.workloads],
         target=operator.target,
+        protections=lab.sandbox.record(),
     )
 
 
@@ -201,6 +201,7 @@ def begin(
         GateRefused: it is not accurate.
         BaselineFailed: it cannot be timed.
         LedgerError: a run is recorded in the folder already, or is running there.
+        OpratchetError: the folder cannot be written to any more.
     """
     require_usable(folder, lab.operator)
     require_free(folder, fresh=fresh)
@@ -209,13 +210,16 @@ def begin(
     tell("measuring the baseline")
     baseline = measure_baseline(lab, build, clock)
     if fresh:
+        require_free(folder, fresh=True)  # another run may have begun there meanwhile
         moved = set_aside(folder)
         tell(f"the earlier run is kept as {moved}" if moved else "there was no earlier run")
     ledger = Ledger(folder, create=True)
-    first: list[Event] = [header(lab, options), GatePassed(accuracy=accuracy), baseline]
-    ledger.keep(lab.operator.text)
-    for event in first:
-        ledger.append(event)
+    try:
+        ledger.keep(lab.operator.text)
+        ledger.append_all([header(lab, options), GatePassed(accuracy=accuracy), baseline])
+    except OpratchetError:
+        ledger.close()
+        raise
     return ledger
 
 
@@ -303,7 +307,10 @@ def assemble(
 
 
 def reopen(
-    folder: Path, operator: Operator, limits: Mapping[str, Any] | None = None
+    folder: Path,
+    operator: Operator,
+    limits: Mapping[str, Any] | None = None,
+    protections: Mapping[str, str] | None = None,
 ) -> tuple[Ledger, Options]:
     """The ledger of an interrupted (or stopped) run, and the options it goes on with.
 
@@ -311,13 +318,16 @@ def reopen(
         folder: Where the run left its files.
         operator: Its operator.
         limits: Stop rules that hold from here on instead of the recorded ones, by their names in `StopRules`.
+        protections: What candidates are kept from from here on; see `RunStarted`.
 
     Raises:
         LedgerError: there is none, it is in use, or it is damaged.
         BadInput: the source has changed since, or the limits cannot be raised any more.
     """
     ledger = Ledger(folder, create=False)
-    event = RunResumed(tool_version=__version__, options=dict(limits or {}))
+    event = RunResumed(
+        tool_version=__version__, options=dict(limits or {}), protections=dict(protections or {})
+    )
     try:
         state = fold(ledger.lines)
         require_begun(state, folder)

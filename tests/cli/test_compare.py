@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -25,6 +26,7 @@ from opratchet.ledger.words import MetricKind, Ratio
 from opratchet.operator.discover import Overrides
 from tests.builders import Story
 from tests.cli.conftest import Command, background
+from tests.clock import CALIBRATION
 
 KEYS = {
     "verdict",
@@ -103,18 +105,18 @@ def test_the_json_of_wall_times_holds_all_that_was_found(opratchet: Command) -> 
 )
 @pytest.mark.parametrize(("mean", "verdict"), [(9.0, "faster"), (10.0, "tie"), (11.0, "slower")])
 def test_printed_times_are_judged(
-    opratchet: Command, tmp_path: Path, read: tuple[str, str], mean: float, verdict: str
+    within: Command, tmp_path: Path, read: tuple[str, str], mean: float, verdict: str
 ) -> None:
     commands = printer(tmp_path, "a", 10.0, 0.03), printer(tmp_path, "b", mean, 0.03)
-    data = answer(opratchet, "--shell", *commands, *read, "--unit", "ms")
+    data = answer(within, "--shell", *commands, *read, "--unit", "ms")
     assert data["verdict"] == verdict
     assert data["a"]["value"] == pytest.approx(10.0, rel=0.01)
     assert data["ratio"] == pytest.approx(10.0 / mean, rel=0.01)
 
 
-def test_noise_without_an_end_is_inconclusive(opratchet: Command, tmp_path: Path) -> None:
+def test_noise_without_an_end_is_inconclusive(within: Command, tmp_path: Path) -> None:
     commands = printer(tmp_path, "a", 10.0, 1.0), printer(tmp_path, "b", 10.0, 1.0)
-    data = answer(opratchet, "--shell", *commands, "--json-key", "result.0.ms", "--pairs-max", 24)
+    data = answer(within, "--shell", *commands, "--json-key", "result.0.ms", "--pairs-max", 24)
     assert data["verdict"] == "inconclusive"
     assert data["pairs"] == 24
     assert "noise" in data["reason"]
@@ -133,30 +135,30 @@ def test_noise_without_an_end_is_inconclusive(opratchet: Command, tmp_path: Path
     ],
 )
 def test_the_exit_code_is_what_ci_asks_for(
-    opratchet: Command, verdict: str, times: tuple[int, int], fail_if: list[str], code: int
+    within: Command, verdict: str, times: tuple[int, int], fail_if: list[str], code: int
 ) -> None:
     commands = [f"echo t={time}" for time in times]
     asked = [word for name in fail_if for word in ("--fail-if", name)]
-    data = answer(opratchet, "--shell", *commands, "--regex", "t=(.*)", *asked, code=code)
+    data = answer(within, "--shell", *commands, "--regex", "t=(.*)", *asked, code=code)
     assert data["verdict"] == verdict
 
 
 @pytest.mark.parametrize("kind", ["simulated", "estimated"])
-def test_a_cost_model_is_compared_exactly(opratchet: Command, tmp_path: Path, kind: str) -> None:
+def test_a_cost_model_is_compared_exactly(within: Command, tmp_path: Path, kind: str) -> None:
     log = tmp_path / "log"
     commands = [f"echo x >> {shlex.quote(str(log))}; echo cycles {n}" for n in (1000, 900)]
     options = ("--regex", "cycles (.*)", "--metric-kind", kind)
-    data = answer(opratchet, "--shell", *commands, *options)
+    data = answer(within, "--shell", *commands, *options)
     assert data["verdict"] == "faster"
     assert data["interval"] == [data["ratio"]] * 2 == [pytest.approx(1000 / 900)] * 2
     assert (data["metric_kind"], data["pairs"]) == (kind, 1)
     assert log.read_text().split() == ["x"] * 4
 
 
-def test_a_cost_model_that_does_not_repeat_is_refused(opratchet: Command, tmp_path: Path) -> None:
+def test_a_cost_model_that_does_not_repeat_is_refused(within: Command, tmp_path: Path) -> None:
     command = printer(tmp_path, "a", 10.0, 1.0)
     options = ("--json-key", "result.0.ms", "--metric-kind", "simulated")
-    done = opratchet("compare", "--shell", command, command, *options)
+    done = within("compare", "--shell", command, command, *options)
     assert done.returncode == 2
     assert "not reproducible" in done.stderr
 
@@ -180,9 +182,9 @@ def test_a_cost_model_that_does_not_repeat_is_refused(opratchet: Command, tmp_pa
     ],
 )
 def test_what_cannot_be_compared_is_one_error(
-    opratchet: Command, arguments: list[str], expected: list[str]
+    within: Command, arguments: list[str], expected: list[str]
 ) -> None:
-    done = opratchet("compare", "--shell", *arguments)
+    done = within("compare", "--shell", *arguments)
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
@@ -190,9 +192,9 @@ def test_what_cannot_be_compared_is_one_error(
         assert part in done.stderr
 
 
-def test_seconds_that_end_too_early_are_inconclusive(opratchet: Command) -> None:
+def test_seconds_that_end_too_early_are_inconclusive(within: Command) -> None:
     commands = ("sleep 0.15", "sleep 0.1", "--seconds", 1.2, "--warmup", 0)
-    data = answer(opratchet, "--shell", *commands)
+    data = answer(within, "--shell", *commands)
     assert data["verdict"] == "inconclusive"
     assert "--seconds" in data["reason"]
     assert (data["ratio"], data["interval"], data["a"]["value"]) == (None, None, None)
@@ -226,69 +228,92 @@ def test_a_comparison_that_is_stopped_leaves_nothing(sent: signal.Signals) -> No
 # --- versions of an operator --------------------------------------------------------------------------------
 
 
-def variant(small: Path, name: str, *change: str) -> Path:
-    """Another version of the operator's source: one text replaced by another."""
-    text = (small / "rmsnorm.py").read_text(encoding="utf-8")
+def variant(source: Path, name: str, *change: str) -> Path:
+    """Another version of an operator's source: one text replaced by another."""
+    text = source.read_text(encoding="utf-8")
     assert not change or change[0] in text
-    path = small / name
+    path = source.with_name(name)
     path.write_text(text.replace(*change) if change else text + "\n# other\n", encoding="utf-8")
     return path
 
 
-@pytest.mark.tilelang
-def test_a_slower_version_is_told(opratchet: Command, small: Path) -> None:
-    slow = variant(small, "slow.py", '"-O3"', '"-O0"')
-    before = {path: path.read_bytes() for path in small.rglob("*") if path.is_file()}
-    data = answer(opratchet, small, slow, "--fail-if", "slower", code=1)
+def contents(folder: Path) -> dict[Path, bytes]:
+    """All files below a folder."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_slower_version_is_told(scripted: Command, toy: Path) -> None:
+    slow = variant(toy / "double.py", "slow.py", "block_N=8", "block_N=4")
+    before = contents(toy)
+    data = answer(scripted, toy, slow, "--fail-if", "slower", code=1)
     assert data["verdict"] == "slower"
     assert data["interval"][1] < 1
     assert (data["metric_kind"], data["unit"]) == ("measured", "us")
     [workload] = data["by_workload"]
-    assert workload["id"] == "64x512"
-    assert workload["ratio"] == data["ratio"]
+    assert workload["id"] == "n64"
+    assert workload["ratio"] == data["ratio"] == pytest.approx(0.5, rel=0.02)
     assert workload["a"]["value"] < workload["b"]["value"]
     assert data["b"]["value"] == pytest.approx(workload["b"]["value"])
     assert data["noise"]["interval"][0] <= 1.0 <= data["noise"]["interval"][1]
-    assert data["noise"]["processes"] >= 6
+    assert data["noise"]["processes"] == CALIBRATION
     assert data["b"]["what"] == str(slow)
-    assert {path: path.read_bytes() for path in small.rglob("*") if path.is_file()} == before
+    assert contents(toy) == before
 
 
 @pytest.mark.tilelang
-def test_the_same_code_is_a_tie_that_is_not_timed(opratchet: Command, small: Path) -> None:
-    done = opratchet("compare", small / "rmsnorm.py", variant(small, "same.py"))
+@pytest.mark.timing
+def test_a_kernel_that_is_really_slower_is_told(opratchet: Command, small: Path) -> None:
+    slow = variant(small / "rmsnorm.py", "slow.py", '"-O3"', '"-O0"')
+    data = answer(opratchet, small, slow)
+    assert data["verdict"] == "slower"
+    assert data["interval"][1] < 1
+
+
+def test_the_same_code_is_a_tie_that_is_not_timed(scripted: Command, toy: Path) -> None:
+    done = scripted("compare", toy / "double.py", variant(toy / "double.py", "same.py"))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == "tie: the generated code is the same"
     assert "measuring" not in done.stderr
 
 
-@pytest.mark.tilelang
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (("x[i, j] / rms[i]", "x[i, j] * rms[i]"), ["accuracy failed", "64x512"]),
-        (("x = T.alloc_local", "x = T.no_such"), ["compile failed", "no_such"]),
-        (("W: T.Tensor((N,), dtype)", "W: T.Tensor((M, N), dtype)"), ["B cannot be compared"]),
-    ],
-)
-def test_a_version_that_is_wrong_is_no_comparison(
-    opratchet: Command, small: Path, change: tuple[str, str], expected: list[str]
-) -> None:
-    wrong = variant(small, "wrong.py", *change)
-    done = opratchet("compare", small, wrong)
+def is_no_comparison(done: subprocess.CompletedProcess[str], *expected: str) -> None:
+    """Version B cannot be compared, and it is said why."""
     assert done.returncode == 2, done.stderr
-    for part in [str(wrong), "B cannot be compared", *expected]:
+    for part in ["B cannot be compared", *expected]:
         assert part in done.stderr
     assert "Traceback" not in done.stderr
     assert "measuring" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("directive", "expected"),
+    [
+        ('run = "wrong"', ["accuracy failed", "n64"]),
+        ('build = "fail"', ["compile failed", "expected ';' before '}' token"]),
+    ],
+)
+def test_a_version_that_is_wrong_is_no_comparison(
+    scripted: Command, toy: Path, directive: str, expected: list[str]
+) -> None:
+    change = ("    return N\n", f"    {directive}\n    return N\n")
+    wrong = variant(toy / "double.py", "wrong.py", *change)
+    is_no_comparison(scripted("compare", toy, wrong), str(wrong), *expected)
+
+
 @pytest.mark.tilelang
-def test_an_inaccurate_reference_is_named(opratchet: Command, small: Path) -> None:
-    good = variant(small, "good.py")
-    source = small / "rmsnorm.py"
-    source.write_text(source.read_text().replace("x[i, j] / rms[i]", "x[i, j] * rms[i]"))
-    done = opratchet("compare", small, good)
+def test_a_version_that_takes_other_tensors_is_no_comparison(
+    opratchet: Command, small: Path
+) -> None:
+    change = ("W: T.Tensor((N,), dtype)", "W: T.Tensor((M, N), dtype)")
+    wrong = variant(small / "rmsnorm.py", "wrong.py", *change)
+    is_no_comparison(opratchet("compare", small, wrong), str(wrong))
+
+
+def test_an_inaccurate_reference_is_named(scripted: Command, toy: Path) -> None:
+    source = toy / "double.py"
+    good = variant(source, "good.py")
+    source.write_text(source.read_text().replace("    return N\n", '    run = "wrong"\n'))
+    done = scripted("compare", toy, good)
     assert done.returncode == 2
     assert "A cannot be compared: accuracy failed" in done.stderr
     assert str(source) in done.stderr
@@ -313,9 +338,9 @@ def test_a_version_of_a_run_is_compared_by_the_golden_of_its_operator(small: Pat
     assert alone.source == path == small / "rmsnorm.py"
 
 
-def test_a_version_without_the_kernel_is_named(opratchet: Command, small: Path) -> None:
-    other = variant(small, "other.py", "def rmsnorm(", "def renamed(")
-    done = opratchet("compare", small, other)
+def test_a_version_without_the_kernel_is_named(within: Command, small: Path) -> None:
+    other = variant(small / "rmsnorm.py", "other.py", "def rmsnorm(", "def renamed(")
+    done = within("compare", small, other)
     assert done.returncode == 2
     for part in (str(other), "`rmsnorm`", "renamed"):
         assert part in done.stderr
@@ -332,10 +357,10 @@ def test_a_version_without_the_kernel_is_named(opratchet: Command, small: Path) 
     ],
 )
 def test_bad_files_and_options_are_one_error(
-    opratchet: Command, small: Path, arguments: list[str], expected: str
+    within: Command, small: Path, arguments: list[str], expected: str
 ) -> None:
     (small / "broken.py").write_text("def broken(:\n")
-    done = opratchet("compare", small, small / arguments[0], *arguments[1:])
+    done = within("compare", small, small / arguments[0], *arguments[1:])
     assert done.returncode == 2
     assert expected in done.stderr
     assert "Traceback" not in done.stderr

@@ -1,4 +1,7 @@
-"""A run that is stopped, hung up or killed while it builds and while it measures: nothing is left, nothing is lost."""
+"""A run that is stopped, hung up or killed while it builds and while it measures: nothing is left, nothing is lost.
+
+The operator needs no real compiler, and time comes from a script.
+"""
 
 from __future__ import annotations
 
@@ -17,34 +20,28 @@ import pytest
 from opratchet.ledger.events import Line, TrialFinished, TrialPassed, TrialStarted
 from opratchet.ledger.state import fold
 from opratchet.ledger.store import read_lines
-from tests.cli.conftest import Command, background
-
-pytestmark = pytest.mark.tilelang
+from tests.cli.conftest import SCRIPTED, Command, background
+from tests.cli.toy import write_toy
 
 # A run that is over soon: one round of two candidates.
 SHORT = ("--max-rounds", 1, "--max-experiments", 2)
 
 
-# A compiler that hangs as soon as there is a file of this name beside it.
-HANG = "hang"
-COMPILER = f"""#!/bin/sh
-[ -e "$(dirname "$0")/{HANG}" ] && sleep 300
-exec g++ "$@"
-"""
+# Files in the folder for temporary files: what stands still while they are there.
+FIRST_COMPARISON = "hold-1"  # the baseline with itself
+SECOND_CANDIDATE = "hold-3"
 
 
 class Running:
     """A run in a process of its own, with a folder of its own for its temporary files and the device's lock."""
 
-    def __init__(self, operator: Path, temporary: Path) -> None:
+    def __init__(self, operator: Path, temporary: Path, *held: str) -> None:
         self.operator = operator
         self.folder = operator / "perf_opt"
         self.temporary = temporary
-        compiler = temporary / "compiler.sh"
-        compiler.write_text(COMPILER)
-        compiler.chmod(0o755)
-        changes = {"TMPDIR": str(temporary), "CXX": str(compiler)}
-        self.process = background("tune", operator, *SHORT, **changes)
+        for name in held:
+            (temporary / name).touch()
+        self.process = background("tune", operator, *SHORT, module=SCRIPTED, TMPDIR=str(temporary))
 
     def wait(self, holds: Callable[[Running], bool]) -> list[psutil.Process]:
         """Wait until something holds; gives the processes below the run at that time."""
@@ -76,9 +73,15 @@ class Running:
         """The ledger; reading it checks its chain."""
         return read_lines(self.folder / "ledger.jsonl")
 
-    def resume(self, opratchet: Command) -> subprocess.CompletedProcess[str]:
+    def let_go(self) -> None:
+        """Let go on what stands still."""
+        for held in self.temporary.glob("hold-*"):
+            held.unlink()
+
+    def resume(self, scripted: Command) -> subprocess.CompletedProcess[str]:
         """Go on with the run."""
-        return opratchet("resume", self.operator, "--json", TMPDIR=str(self.temporary))
+        self.let_go()
+        return scripted("resume", self.operator, "--json", TMPDIR=str(self.temporary))
 
 
 def building(run: Running) -> bool:
@@ -88,8 +91,13 @@ def building(run: Running) -> bool:
 
 def timing(run: Running) -> bool:
     """A candidate is being compared with the incumbent, and one before it is on record."""
-    workers = [p for p in run.below() if is_called(p, "opratchet.lab.runner")]
-    return (run.recorded("trial_finished") or run.recorded("trial_passed")) and len(workers) >= 2
+    done = run.recorded("trial_finished") or run.recorded("trial_passed")
+    return done and len(workers(run)) >= 2
+
+
+def workers(run: Running) -> list[psutil.Process]:
+    """The processes that call kernels."""
+    return [process for process in run.below() if is_called(process, "opratchet.lab.runner")]
 
 
 def is_called(process: psutil.Process, word: str) -> bool:
@@ -100,17 +108,26 @@ def is_called(process: psutil.Process, word: str) -> bool:
         return False
 
 
+Start = Callable[..., Running]
+
+
 @pytest.fixture
-def running(small: Path, tmp_path: Path) -> Iterator[Running]:
-    """A run that has just been started; it and all below it are killed in the end, should a test fail."""
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a run; it and all below it are killed in the end, should a test fail."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    run = Running(small, temporary)
-    yield run
-    if run.process.poll() is None:
-        for process in [psutil.Process(run.process.pid), *run.below()]:
-            process.kill()
-        run.process.communicate()
+    begun: list[Running] = []
+
+    def begin(operator: Path, *held: str) -> Running:
+        begun.append(Running(operator, temporary, *held))
+        return begun[-1]
+
+    yield begin
+    for run in begun:
+        if run.process.poll() is None:
+            for process in [psutil.Process(run.process.pid), *run.below()]:
+                process.kill()
+            run.process.communicate()
 
 
 def all_gone(family: list[psutil.Process], seconds: float = 10.0) -> bool:
@@ -139,9 +156,9 @@ def is_free(lock: Path) -> bool:
         return True
 
 
-def goes_on_and_repeats_nothing(run: Running, before: list[Line], opratchet: Command) -> None:
+def goes_on_and_repeats_nothing(run: Running, before: list[Line], scripted: Command) -> None:
     """The run is resumed and completes; every trial, those on record among them, is taken exactly once."""
-    done = run.resume(opratchet)
+    done = run.resume(scripted)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["rounds"] == 1
     lines = run.lines()
@@ -162,7 +179,7 @@ def ctrl_c_twice(run: Running, moment: Callable[[Running], bool]) -> list[Line]:
     time.sleep(0.5)
     family += run.below()
     run.ctrl_c()
-    errors = run.end(seconds=5)
+    errors = run.end(seconds=20)
     assert run.process.returncode == 5, errors
     assert "resume" in errors
     assert "Traceback" not in errors
@@ -178,43 +195,47 @@ def ctrl_c_twice(run: Running, moment: Callable[[Running], bool]) -> list[Line]:
 
 
 def hanging(run: Running) -> bool:
-    """Both builds that run side by side hang."""
-    if run.recorded("trial_started"):
-        (run.temporary / HANG).touch()
+    """The compilers of both builds that run side by side hang."""
     return sum(is_called(process, "sleep") for process in run.below()) >= 2
 
 
-def test_ctrl_c_twice_does_not_wait_for_builds(running: Running) -> None:
-    lines = ctrl_c_twice(running, hanging)
+def test_ctrl_c_twice_does_not_wait_for_compilers(start: Start, tmp_path: Path) -> None:
+    operator = write_toy(tmp_path, 'candidates = "compile_for_ever"')
+    lines = ctrl_c_twice(start(operator), hanging)
     assert not any(isinstance(line.event, TrialFinished) for line in lines), "no outcome is made up"
 
 
-def test_ctrl_c_twice_while_timing_loses_nothing(opratchet: Command, running: Running) -> None:
-    before = ctrl_c_twice(running, timing)
-    goes_on_and_repeats_nothing(running, before, opratchet)
+def test_ctrl_c_twice_while_timing_loses_nothing(
+    scripted: Command, start: Start, toy: Path
+) -> None:
+    run = start(toy, SECOND_CANDIDATE)
+    goes_on_and_repeats_nothing(run, ctrl_c_twice(run, timing), scripted)
 
 
-def test_ctrl_c_twice_before_the_baseline_leaves_nothing(running: Running) -> None:
-    running.wait(lambda run: len(run.below()) >= 2)
-    running.ctrl_c()
+def test_ctrl_c_twice_before_the_baseline_leaves_nothing(start: Start, toy: Path) -> None:
+    run = start(toy, FIRST_COMPARISON)
+    run.wait(lambda run: len(workers(run)) >= 2)
+    run.ctrl_c()
     time.sleep(0.5)
-    running.ctrl_c()
-    errors = running.end(seconds=5)
-    assert running.process.returncode == 5, errors
+    run.ctrl_c()
+    errors = run.end(seconds=20)
+    assert run.process.returncode == 5, errors
     assert "resume" not in errors
-    assert not running.folder.exists()
-    assert [path for path in running.temporary.iterdir() if path.is_dir()] == []
+    assert not run.folder.exists()
+    assert [path for path in run.temporary.iterdir() if path.is_dir()] == []
 
 
-def test_sigterm_delivers_the_best_so_far_however_often_it_comes(running: Running) -> None:
-    family = running.wait(timing)
+def test_sigterm_delivers_the_best_so_far_however_often_it_comes(start: Start, toy: Path) -> None:
+    run = start(toy, SECOND_CANDIDATE)
+    family = run.wait(timing)
     for _ in range(3):
-        running.process.send_signal(signal.SIGTERM)
+        run.process.send_signal(signal.SIGTERM)
         time.sleep(0.2)
-    errors = running.end(seconds=120)
-    assert running.process.returncode == 5, errors
-    assert (running.folder / "rmsnorm.py").exists()
-    state = fold(running.lines())
+    run.let_go()
+    errors = run.end(seconds=120)
+    assert run.process.returncode == 5, errors
+    assert (run.folder / "double.py").exists()
+    state = fold(run.lines())
     assert state.delivered is not None
     assert state.lineage
     assert all_gone(family)
@@ -222,25 +243,30 @@ def test_sigterm_delivers_the_best_so_far_however_often_it_comes(running: Runnin
 
 @pytest.mark.parametrize(("sent", "moment"), [(signal.SIGKILL, building), (signal.SIGHUP, timing)])
 def test_the_workers_of_a_killed_run_die_with_it_and_it_is_resumed(
-    opratchet: Command, running: Running, sent: signal.Signals, moment: Callable[[Running], bool]
+    scripted: Command,
+    start: Start,
+    tmp_path: Path,
+    sent: signal.Signals,
+    moment: Callable[[Running], bool],
 ) -> None:
-    family = running.wait(moment)
-    running.process.send_signal(sent)
-    running.end(seconds=10)
-    assert running.process.returncode == -sent
+    run = start(write_toy(tmp_path, 'candidates = "build_slowly"'), SECOND_CANDIDATE)
+    family = run.wait(moment)
+    run.process.send_signal(sent)
+    run.end(seconds=20)
+    assert run.process.returncode == -sent
     assert all_gone(family)
-    goes_on_and_repeats_nothing(running, running.lines(), opratchet)
+    goes_on_and_repeats_nothing(run, run.lines(), scripted)
 
 
-def test_ctrl_c_ends_a_command_that_is_no_run(small: Path, tmp_path: Path) -> None:
-    process = background("measure", small, TMPDIR=str(tmp_path))
+def test_ctrl_c_ends_a_command_that_is_no_run(toy: Path, tmp_path: Path) -> None:
+    process = background("measure", toy, module=SCRIPTED, TMPDIR=str(tmp_path))
     deadline = time.monotonic() + 60
     while not psutil.Process(process.pid).children():
         assert time.monotonic() < deadline
         time.sleep(0.02)
     family = psutil.Process(process.pid).children(recursive=True)
     os.killpg(process.pid, signal.SIGINT)
-    _out, errors = process.communicate(timeout=10)
+    _out, errors = process.communicate(timeout=20)
     assert process.returncode == 5, errors
     assert "Traceback" not in errors
     assert all_gone(family)

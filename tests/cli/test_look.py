@@ -26,8 +26,8 @@ def test_check_says_what_is_understood_and_from_where(opratchet: Command) -> Non
     assert "DESIGN.md:" in done.stdout
 
 
-def test_check_as_json_is_one_object(opratchet: Command, small: Path) -> None:
-    data = json.loads(opratchet("check", small, "--json").stdout)
+def test_check_as_json_is_one_object(within: Command, small: Path) -> None:
+    data = json.loads(within("check", small, "--json").stdout)
     assert data["kernel"] == "rmsnorm"
     assert [w["id"] for w in data["workloads"]] == ["64x512", "5x100"]
 
@@ -46,7 +46,7 @@ def test_check_as_json_is_one_object(opratchet: Command, small: Path) -> None:
     ],
 )
 def test_bad_input_is_one_error_that_says_where_and_what_to_do(
-    opratchet: Command,
+    within: Command,
     small: Path,
     change: tuple[str, str],
     arguments: list[str],
@@ -55,7 +55,7 @@ def test_bad_input_is_one_error_that_says_where_and_what_to_do(
     manifest = small / "opratchet.toml"
     manifest.write_text(manifest.read_text().replace(*change, 1))
     before = tree(small)
-    done = opratchet("tune", small, *arguments)
+    done = within("tune", small, *arguments)
     assert done.returncode == 2
     for text in expected:
         assert text in done.stderr
@@ -64,23 +64,23 @@ def test_bad_input_is_one_error_that_says_where_and_what_to_do(
 
 
 @pytest.mark.parametrize("command", ["tune", "check", "measure", "diagnose"])
-def test_a_missing_file_is_named(opratchet: Command, tmp_path: Path, command: str) -> None:
-    done = opratchet(command, tmp_path / "no such")
+def test_a_missing_file_is_named(within: Command, tmp_path: Path, command: str) -> None:
+    done = within(command, tmp_path / "no such")
     assert done.returncode == 2
     assert "no such" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["status", "resume", "stop", "report"])
-def test_without_a_run_the_commands_say_so(opratchet: Command, small: Path, command: str) -> None:
-    done = opratchet(command, small)
+def test_without_a_run_the_commands_say_so(within: Command, small: Path, command: str) -> None:
+    done = within(command, small)
     assert done.returncode == 2
     assert "tune" in done.stderr
 
 
-def test_a_syntax_error_is_given_with_its_line(opratchet: Command, small: Path) -> None:
+def test_a_syntax_error_is_given_with_its_line(within: Command, small: Path) -> None:
     source = small / "rmsnorm.py"
     source.write_text(source.read_text() + "\ndef broken(:\n")
-    done = opratchet("tune", small)
+    done = within("tune", small)
     assert done.returncode == 2
     assert f"rmsnorm.py:{len(source.read_text().splitlines())}" in done.stderr
 
@@ -131,30 +131,30 @@ def test_the_command_line_loads_nothing_heavy() -> None:
 @pytest.mark.parametrize("place", [".", "..", "rmsnorm.py", "rmsnorm.py/x", "mine"])
 @pytest.mark.parametrize("fresh", [[], ["--fresh"]])
 def test_a_run_never_touches_what_is_the_users(
-    opratchet: Command, small: Path, place: str, fresh: list[str]
+    within: Command, small: Path, place: str, fresh: list[str]
 ) -> None:
     (small / "mine").mkdir()
     (small / "mine" / "rmsnorm.py").write_text("mine")
     before = {path: path.read_bytes() for path in small.rglob("*") if path.is_file()}
-    done = opratchet("tune", small, "--out", small / place, *fresh)
+    done = within("tune", small, "--out", small / place, *fresh)
     assert done.returncode == 2
     assert "--out" in done.stderr
     assert "Traceback" not in done.stderr
     assert {path: path.read_bytes() for path in small.rglob("*") if path.is_file()} == before
 
 
-def test_an_empty_ledger_is_no_run(opratchet: Command, small: Path) -> None:
+def test_an_empty_ledger_is_no_run(within: Command, small: Path) -> None:
     (small / "perf_opt").mkdir()
     (small / "perf_opt" / "ledger.jsonl").touch()
-    done = opratchet("resume", small)
+    done = within("resume", small)
     assert done.returncode == 2
     assert "tune" in done.stderr
 
 
-def test_a_workload_that_is_too_large_is_named(opratchet: Command, small: Path) -> None:
-    manifest = small / "opratchet.toml"
-    manifest.write_text(manifest.read_text().replace("M = 64, N = 512", "M = 40000000, N = 512"))
-    done = opratchet("measure", small)
+def test_a_workload_that_is_too_large_is_named(scripted: Command, toy: Path) -> None:
+    manifest = toy / "opratchet.toml"
+    manifest.write_text(manifest.read_text().replace("N = 64", "N = 400000000"))
+    done = scripted("measure", toy)
     assert done.returncode == 2
-    assert "64x512" in done.stderr
-    assert "GiB" in done.stderr
+    assert "n64" in done.stderr
+    assert "3.0 GiB" in done.stderr

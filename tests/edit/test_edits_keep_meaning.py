@@ -98,7 +98,7 @@ REPEATED = st.lists(SIMPLE, min_size=1, max_size=3).map(
     lambda parts: ["for k in T.serial(2):", *indented(list(chain(*parts)))]
 )
 BODIES = st.lists(
-    st.one_of(SIMPLE, SIMPLE, TEMPORARIES, FETCHES, REPEATED), min_size=1, max_size=6
+    st.one_of(SIMPLE, SIMPLE, TEMPORARIES, FETCHES, REPEATED), min_size=1, max_size=4
 ).map(lambda parts: list(chain(*parts)))
 
 
@@ -114,7 +114,7 @@ def kernels(draw: st.DrawFn) -> KernelSource:
     return kernel("\n".join([*ALLOCATIONS, *sorted(start), *draw(BODIES), *end]))
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 @given(source=kernels())
 def test_an_edited_kernel_computes_the_same(source: KernelSource) -> None:
     found = [outcome(strategy, source) for strategy in STRATEGIES]

@@ -186,7 +186,7 @@ def turned_knobs(draw: st.DrawFn) -> tuple[KernelSource, Knob, Value]:
     return source, knob, draw(st.sampled_from(knob.alternatives))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(turned_knobs())
 def test_turning_a_knob_changes_one_line_is_recognised_and_can_be_undone(
     case: tuple[KernelSource, Knob, Value],

@@ -94,7 +94,7 @@ def test_changes_inside_and_around_a_statement_go_together() -> None:
     ]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(st.data())
 def test_comments_survive_whatever_is_removed_or_inserted(data: st.DataObject) -> None:
     path = data.draw(st.sampled_from(sorted(EXAMPLES.glob("*/*/*.py"))))

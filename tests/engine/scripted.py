@@ -36,6 +36,9 @@ def double(N, dtype="float32"):
     return N
 '''
 LIMITS = Limits(build_seconds=2.0, call_seconds=2.0)
+PATIENT = Limits(
+    build_seconds=60.0, call_seconds=60.0
+)  # for what hangs never, on a machine however busy
 
 
 def candidate(*directives: str, time: int = 400) -> str:
@@ -67,7 +70,11 @@ class Script(Proposer):
 
 
 def make_operator(
-    folder: Path, text: str = SOURCE, target: TargetRecord | None = None, workloads: int = 1
+    folder: Path,
+    text: str = SOURCE,
+    target: TargetRecord | None = None,
+    workloads: int = 1,
+    backend: str = NAME,
 ) -> Operator:
     """The fake operator in a folder."""
     root = folder / "examples" / "toy" / "double"
@@ -87,7 +94,7 @@ def make_operator(
         workloads=(*tuned, smoke),
         tolerances={"float32": Tolerance(1e-4, 1e-4)},
         inputs={},
-        backend=NAME,
+        backend=backend,
         flow="tilelang",
         target=target,
     )
@@ -108,12 +115,12 @@ class Asked:
 
 
 @contextmanager
-def lab_for(operator: Operator) -> Iterator[Lab]:
+def lab_for(operator: Operator, limits: Limits = LIMITS) -> Iterator[Lab]:
     """A lab whose workers can import the tests."""
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = str(ROOT)
     try:
-        with Lab(operator, LIMITS) as lab:
+        with Lab(operator, limits) as lab:
             yield lab
     finally:
         if before is None:

@@ -16,15 +16,15 @@ from opratchet.edit.model import Edit
 from opratchet.engine import tune
 from opratchet.flow.model import StopRules
 from opratchet.flow.stop import target_reached
+from opratchet.lab.bench import Lab
 from opratchet.ledger.events import Event, Line, MachineChecked, Noted
 from opratchet.ledger.state import RunState, fold
 from opratchet.ledger.store import Ledger, read_lines
 from opratchet.ledger.words import TargetRecord
 from opratchet.recheck import THRESHOLD, change, direction, remark
 from tests.builders import Story, latency
-from tests.engine.scripted import Asked, assemble, edit, lab_for, make_operator, start
-
-pytestmark = pytest.mark.timing
+from tests.clock import ScriptedClock
+from tests.engine.scripted import Asked, assemble, edit, start
 
 RULES = StopRules(max_rounds=4, patience=9, max_experiments=20)
 FASTER = edit("faster", time=200)
@@ -33,32 +33,31 @@ FACTORS = st.floats(0.2, 5.0)
 
 
 class Changing(Asked):
-    """A machine that becomes another one right after a round."""
+    """Makes the machine another one right after a round: slower by a factor."""
 
-    def __init__(self, patch: pytest.MonkeyPatch, after_round: int = 0, **changes: str) -> None:
+    def __init__(self, clock: ScriptedClock, after_round: int, slowdown: float) -> None:
         super().__init__()
-        self._patch, self._round, self._changes = patch, after_round, changes
+        self._clock, self._round, self._slowdown = clock, after_round, slowdown
 
     def listen(self, line: Line, state: RunState) -> None:
         super().listen(line, state)
         if line.event.type == "round_finished" and len(state.finished_rounds) == self._round:
-            for name, value in self._changes.items():
-                self._patch.setenv(name, value)
+            self._clock.slowdown = self._slowdown
 
 
-def run(folder: Path, machine: Asked, points: Sequence[Sequence[Edit]] = ROUNDS) -> RunState:
+def run(
+    lab: Lab, folder: Path, machine: Asked, points: Sequence[Sequence[Edit]] = ROUNDS
+) -> RunState:
     """A whole run in `folder/out`."""
-    operator = make_operator(folder)
-    with lab_for(operator) as lab, start(lab, folder / "out", RULES) as ledger:
+    with start(lab, folder / "out", RULES) as ledger:
         return tune(assemble(lab, ledger, points, RULES, machine))
 
 
-def go_on(folder: Path) -> list[Event]:
+def go_on(lab: Lab, folder: Path) -> list[Event]:
     """Resume the run in `folder/out` for one more round; what was recorded from there on."""
-    operator = make_operator(folder)
     before = len(read_lines(folder / "out" / "ledger.jsonl"))
-    ledger, _options = session.reopen(folder / "out", operator)
-    with lab_for(operator) as lab, ledger:
+    ledger, _options = session.reopen(folder / "out", lab.operator)
+    with ledger:
         tune(assemble(lab, ledger, ROUNDS[:2], RULES, Asked()))
     return [line.event for line in read_lines(folder / "out" / "ledger.jsonl")[before:]]
 
@@ -69,11 +68,12 @@ def slower_than_at_first(text: str) -> int:
     return int(found[1])
 
 
-def test_a_steady_machine_is_checked_and_nothing_is_made_of_it(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("clock")
+def test_a_steady_machine_is_checked_and_nothing_is_made_of_it(lab: Lab, tmp_path: Path) -> None:
     machine = Asked()
-    state = run(tmp_path, machine)
-    check = state.checks[0]  # a second one is made when the final measurement was disturbed
-    assert not any(found.anchored for found in state.checks)
+    state = run(lab, tmp_path, machine)
+    [check] = state.checks
+    assert not check.anchored
     assert check.latency.keys() == state.baseline.keys()
     assert check.conditions is not None and check.conditions.cpu is not None
     assert state.slowdown == 1.0
@@ -85,57 +85,61 @@ def test_a_steady_machine_is_checked_and_nothing_is_made_of_it(tmp_path: Path) -
 
 
 def test_a_machine_that_got_slower_is_told_and_latencies_are_anchored_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, tmp_path: Path, clock: ScriptedClock
 ) -> None:
-    state = run(tmp_path, Changing(monkeypatch, after_round=2, FAKE_SLOWDOWN="1.5"))
+    state = run(lab, tmp_path, Changing(clock, after_round=2, slowdown=1.5))
     check = state.checks[0]
     assert check.anchored
-    assert check.change == approx(1.5, rel=0.1)
+    assert check.change == approx(1.5, rel=0.02)
     assert state.anchor == check.latency
-    assert slower_than_at_first(state.notes[0]) == approx(50, abs=10)
+    assert slower_than_at_first(state.notes[0]) == approx(50, abs=2)
     adopted = state.lineage[-1].latency["n64"].us
-    assert adopted == approx(200, rel=0.1)
+    assert adopted == approx(200, rel=0.02)
     assert state.incumbent_latency["n64"].us == approx(adopted * check.change)
     assert state.final is not None
-    assert state.final.ratio.value == approx(2.0, rel=0.3)
+    assert state.final.ratio.value == approx(2.0, rel=0.02)
 
 
 def test_a_change_between_the_last_check_and_the_end_is_told_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, tmp_path: Path, clock: ScriptedClock
 ) -> None:
-    machine = Changing(monkeypatch, after_round=1, FAKE_SLOWDOWN="1.5")
-    state = run(tmp_path, machine, points=ROUNDS[:1])
+    machine = Changing(clock, after_round=1, slowdown=1.5)
+    state = run(lab, tmp_path, machine, points=ROUNDS[:1])
     assert [check.anchored for check in state.checks] == [True]
     assert machine.seen.index("final_measured") < machine.seen.index("machine_checked")
-    assert slower_than_at_first(state.notes[-1]) == approx(50, abs=10)
+    assert slower_than_at_first(state.notes[-1]) == approx(50, abs=2)
 
 
-def test_time_alone_makes_a_check_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("clock")
+def test_time_alone_makes_a_check_due(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(recheck, "EVERY_SECONDS", 0.0)
-    state = run(tmp_path, Asked(), points=ROUNDS[:2])
+    state = run(lab, tmp_path, Asked(), points=ROUNDS[:2])
     assert len(state.checks) >= 2
 
 
 def test_resuming_checks_the_machine_before_the_first_round(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, tmp_path: Path, clock: ScriptedClock
 ) -> None:
-    run(tmp_path, Asked(), points=ROUNDS[:1])
-    monkeypatch.setenv("FAKE_SLOWDOWN", "2")
-    types = [event.type for event in go_on(tmp_path)]
+    run(lab, tmp_path, Asked(), points=ROUNDS[:1])
+    clock.slowdown = 2.0
+    types = [event.type for event in go_on(lab, tmp_path)]
     assert types[:3] == ["run_resumed", "machine_checked", "noted"]
     assert "round_started" in types[3:]
     state = fold(read_lines(tmp_path / "out" / "ledger.jsonl"))
-    assert state.slowdown == approx(2.0, rel=0.1)
-    assert state.incumbent_latency["n64"].us == approx(400, rel=0.1)
+    assert state.slowdown == approx(2.0, rel=0.02)
+    assert state.incumbent_latency["n64"].us == approx(400, rel=0.02)
 
 
+@pytest.mark.usefixtures("clock")
 def test_another_machine_is_named_when_a_run_goes_on_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(tmp_path, Asked(), points=[])
+    run(lab, tmp_path, Asked(), points=[])
     here = session.read_machine()
     monkeypatch.setattr(session, "read_machine", lambda: type(here)(**{**vars(here), "l2": 12345}))
-    ledger, _options = session.reopen(tmp_path / "out", make_operator(tmp_path))
+    ledger, _options = session.reopen(tmp_path / "out", lab.operator)
     ledger.close()
     told = read_lines(tmp_path / "out" / "ledger.jsonl")[-1].event
     assert isinstance(told, Noted)
@@ -144,25 +148,24 @@ def test_another_machine_is_named_when_a_run_goes_on_there(
 
 
 def test_a_baseline_that_cannot_be_timed_again_does_not_end_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, tmp_path: Path, clock: ScriptedClock
 ) -> None:
-    run(tmp_path, Asked(), points=[])
-    monkeypatch.setenv("FAKE_RUN", "crash")
-    operator = make_operator(tmp_path)
-    ledger, _options = session.reopen(tmp_path / "out", operator)
-    with lab_for(operator) as lab, ledger:
+    run(lab, tmp_path, Asked(), points=[])
+    clock.crashing = True
+    ledger, _options = session.reopen(tmp_path / "out", lab.operator)
+    with ledger:
         state = tune(assemble(lab, ledger, [], RULES, Asked()))
     assert state.must_check
     assert "could not be timed again" in state.notes[-1]
     assert state.delivered is not None
 
 
-def test_a_user_who_stops_does_not_wait_for_a_check(tmp_path: Path) -> None:
-    run(tmp_path, Asked(), points=ROUNDS[:1])
+@pytest.mark.usefixtures("clock")
+def test_a_user_who_stops_does_not_wait_for_a_check(lab: Lab, tmp_path: Path) -> None:
+    run(lab, tmp_path, Asked(), points=ROUNDS[:1])
     with Ledger(tmp_path / "out", create=False) as ledger:
         ledger.append(session.RunResumed(tool_version="0"))
-        with lab_for(make_operator(tmp_path)) as lab:
-            state = tune(assemble(lab, ledger, ROUNDS, RULES, Asked(after=0)))
+        state = tune(assemble(lab, ledger, ROUNDS, RULES, Asked(after=0)))
     assert state.checks == []
 
 

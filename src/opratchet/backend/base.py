@@ -163,6 +163,13 @@ class Backend(ABC):
         """The time below which no honest latency of this workload can lie, or None where it is not known."""
         return None
 
+    def doubt(self, artifact: Artifact, text: str) -> str:
+        """Evidence that an artefact was not made from the source, as far as the supervisor can tell; else an empty text.
+
+        What a build worker answers is the candidate's word: its source runs there.
+        """
+        return ""
+
     def missing(self) -> list[Requirement]:
         """The requirements that are not met."""
         return [need for need in self.requirements() if not need.found]

@@ -124,6 +124,7 @@ class TileLangC(Backend):
         tilelang.disable_cache()
         tempfile.tempdir = job.folder
         factory = _factory(job)
+        tilelang.disable_cache()  # the source may have turned it on again
         flags = _flag_list(factory)
         try:
             kernel = _compile(factory, flags, job.arguments)

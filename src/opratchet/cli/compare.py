@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from opratchet.cli.sandbox import SandboxOption, Wanted, chosen
+
 
 class Answered(str, Enum):
     """The verdicts."""
@@ -48,6 +50,7 @@ def compare(
         float, typer.Option(min=0.0, max=1.0, help="Smallest difference worth telling, e.g. 0.01.")
     ] = 0.01,
     backend: Annotated[str | None, typer.Option(help="Backend; `doctor` lists them.")] = None,
+    sandbox: SandboxOption = Wanted.AUTO,
     regex: Annotated[
         str | None,
         typer.Option(help="--shell: read the time that the command prints, by the first group."),
@@ -107,6 +110,7 @@ def compare(
     if shell:
         answer = compare_shell(a, b, overrides, minimum_effect, options)
     else:
-        answer = compare_operators(Path(a), Path(b), overrides, minimum_effect, options)
+        box = chosen(sandbox)
+        answer = compare_operators(Path(a), Path(b), overrides, minimum_effect, options, box)
     show(answer, as_json=as_json)
     raise typer.Exit(exit_code(answer, [one.value for one in fail_if or []]))

@@ -20,6 +20,7 @@ from opratchet.compare_shell import Plan, compare_commands
 from opratchet.errors import BadInput
 from opratchet.lab.bench import Lab
 from opratchet.lab.printed import Reader, by_json_key, by_regex
+from opratchet.lab.sandbox import Sandbox
 from opratchet.lab.shell import Reading
 from opratchet.ledger.state import fold
 from opratchet.ledger.store import LEDGER, read_lines
@@ -48,7 +49,12 @@ class ShellOptions:
 
 
 def compare_operators(
-    a: Path, b: Path, overrides: Overrides, minimum_effect: float, shell: ShellOptions
+    a: Path,
+    b: Path,
+    overrides: Overrides,
+    minimum_effect: float,
+    shell: ShellOptions,
+    sandbox: Sandbox,
 ) -> Answer:
     """Compare two versions of an operator.
 
@@ -60,7 +66,7 @@ def compare_operators(
     require_backend(operator)
     one = version("A", file, operator.kernel)
     other = version("B", candidate(b, operator), operator.kernel)
-    with stoppable(), Lab(operator) as lab:
+    with stoppable(), Lab(operator, sandbox=sandbox) as lab:
         return compare_files(lab, one, other, minimum_effect, tell)
 
 

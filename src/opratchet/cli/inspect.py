@@ -18,6 +18,7 @@ from opratchet.cli.tune import require_backend
 from opratchet.cli.view import View, microseconds, ratio_text
 from opratchet.errors import BadInput
 from opratchet.lab.bench import Lab
+from opratchet.lab.sandbox import Sandbox, choose
 from opratchet.ledger.plural import counted
 from opratchet.ledger.state import RunState, apply, fold
 from opratchet.ledger.store import LEDGER, holder, read_lines
@@ -33,11 +34,11 @@ def print_json(data: Any) -> None:
     sys.stdout.write("\n")
 
 
-def measure_operator(operator: Operator, *, as_json: bool) -> None:
+def measure_operator(operator: Operator, sandbox: Sandbox, *, as_json: bool) -> None:
     """Gate and baseline, without a run."""
     require_backend(operator)
     clock, console = Clock(), Console(stderr=as_json)
-    with Lab(operator) as lab:
+    with Lab(operator, sandbox=sandbox) as lab:
         build, accuracy = session.open_gate(lab, clock)
         baseline = session.measure_baseline(lab, build, clock)
     if as_json:
@@ -68,11 +69,11 @@ def measure_operator(operator: Operator, *, as_json: bool) -> None:
         console.print(f"noise     against itself {text}", highlight=False, soft_wrap=True)
 
 
-def diagnose_operator(operator: Operator, *, as_json: bool) -> None:
+def diagnose_operator(operator: Operator, sandbox: Sandbox, *, as_json: bool) -> None:
     """Gate, baseline and what binds it, without a run."""
     require_backend(operator)
     clock, console = Clock(), Console(stderr=as_json)
-    with Lab(operator) as lab:
+    with Lab(operator, sandbox=sandbox) as lab:
         build, _accuracy = session.open_gate(lab, clock)
         baseline = session.measure_baseline(lab, build, clock)
         bottlenecks, facts = lab.backend.diagnose(
@@ -142,17 +143,17 @@ def write_reports(folder: Path, lang: str, *, as_json: bool) -> None:
 def doctor(*, as_json: bool) -> None:
     """Each backend, whether it can run here, and what is missing with the command that installs it."""
     found = {name: get_backend(name) for name in sorted(BACKENDS)}
+    sandbox = choose()
     if as_json:
-        print_json(
-            {
-                name: {
-                    "ready": not backend.missing(),
-                    "metric_kind": backend.metric_kind.value,
-                    "requirements": [vars(need) for need in backend.requirements()],
-                }
-                for name, backend in found.items()
+        backends = {
+            name: {
+                "ready": not backend.missing(),
+                "metric_kind": backend.metric_kind.value,
+                "requirements": [vars(need) for need in backend.requirements()],
             }
-        )
+            for name, backend in found.items()
+        }
+        print_json({**backends, "sandbox": {"ready": sandbox.active, **sandbox.record()}})
         return
     console = Console()
     for name, backend in found.items():
@@ -165,3 +166,20 @@ def doctor(*, as_json: bool) -> None:
             console.print(
                 f"    {need.what:<18} {state}", highlight=False, markup=False, soft_wrap=True
             )
+    _show_sandbox(console, sandbox)
+
+
+def _show_sandbox(console: Console, sandbox: Sandbox) -> None:
+    """Whether candidates can be shut in, and which protections are not active."""
+    ready = "[green]ready[/]" if sandbox.active else "[red]missing[/]"
+    what = "bubblewrap, optional: shuts candidates in"
+    console.print(f"{'sandbox':<14} {ready}   {what}", highlight=False)
+    if not sandbox.active:
+        console.print(f"    {sandbox.why_not}", highlight=False, markup=False, soft_wrap=True)
+    for one in sandbox.protections:
+        state = f"not active: {one.why_not}" if one.why_not else "active"
+        if sandbox.active or one.why_not != sandbox.why_not:
+            line = f"    {one.name}: {state}"
+        else:
+            line = f"    {one.name}: not active"
+        console.print(line, highlight=False, markup=False, soft_wrap=True)

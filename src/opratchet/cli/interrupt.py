@@ -10,15 +10,12 @@ import signal
 from collections.abc import Callable
 from types import FrameType, TracebackType
 
-import psutil
-
-from opratchet.lab.supervisor import kill_tree
+from opratchet.lab.processes import halt
 
 
 def kill_workers() -> None:
     """Kill every process below this one, each with its session."""
-    for process in psutil.Process().children(recursive=True):
-        kill_tree(process.pid)
+    halt()
 
 
 class Interrupts:

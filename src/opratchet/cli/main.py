@@ -11,7 +11,9 @@ import typer
 from typer.core import TyperGroup
 
 from opratchet import __version__
-from opratchet.cli import compare, selftest
+from opratchet.cli import audit, compare, selftest
+from opratchet.cli.sandbox import SandboxOption, Wanted, chosen
+from opratchet.cli.surroundings import foreseen, let_go, prepare
 from opratchet.errors import OpratchetError, UserStopped
 
 
@@ -91,6 +93,7 @@ def tune(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start anew; an earlier run's folder is kept aside.")
     ] = False,
+    sandbox: SandboxOption = Wanted.AUTO,
     as_json: Json = False,
 ) -> None:
     """Make an operator faster: gate, baseline, rounds, delivery."""
@@ -105,7 +108,8 @@ def tune(
     rules = stop_rules(operator.flow, limits)
     options = session.Options(rules, minimum_effect, seed, _language(lang))
     folder = out or operator.root / "perf_opt"
-    raise typer.Exit(run_new(operator, folder, options, fresh=fresh, as_json=as_json))
+    box = chosen(sandbox, [folder])
+    raise typer.Exit(run_new(operator, folder, options, box, fresh=fresh, as_json=as_json))
 
 
 @app.command()
@@ -116,6 +120,7 @@ def resume(
     patience: Patience = None,
     max_experiments: MaxExperiments = None,
     budget: Budget = None,
+    sandbox: SandboxOption = Wanted.AUTO,
     as_json: Json = False,
 ) -> None:
     """Go on with a run that was interrupted or stopped; nothing that was measured is measured again.
@@ -128,7 +133,8 @@ def resume(
 
     operator, folder = load_as_recorded(path, out)
     limits = given_limits(max_rounds, patience, max_experiments, budget)
-    raise typer.Exit(run_again(operator, folder, limits, as_json=as_json))
+    box = chosen(sandbox, [folder])
+    raise typer.Exit(run_again(operator, folder, limits, box, as_json=as_json))
 
 
 @app.command()
@@ -152,23 +158,35 @@ def check(
 
 
 @app.command()
-def measure(path: OperatorPath, backend: BackendName = None, as_json: Json = False) -> None:
+def measure(
+    path: OperatorPath,
+    backend: BackendName = None,
+    sandbox: SandboxOption = Wanted.AUTO,
+    as_json: Json = False,
+) -> None:
     """Check the accuracy of an operator and measure its latency. Writes nothing."""
     from opratchet.cli.inspect import measure_operator
     from opratchet.cli.operators import load
     from opratchet.operator.discover import Overrides
 
-    measure_operator(load(path, Overrides(backend=backend)), as_json=as_json)
+    operator = load(path, Overrides(backend=backend))
+    measure_operator(operator, chosen(sandbox), as_json=as_json)
 
 
 @app.command()
-def diagnose(path: OperatorPath, backend: BackendName = None, as_json: Json = False) -> None:
+def diagnose(
+    path: OperatorPath,
+    backend: BackendName = None,
+    sandbox: SandboxOption = Wanted.AUTO,
+    as_json: Json = False,
+) -> None:
     """Measure an operator and say what binds it. Writes nothing."""
     from opratchet.cli.inspect import diagnose_operator
     from opratchet.cli.operators import load
     from opratchet.operator.discover import Overrides
 
-    diagnose_operator(load(path, Overrides(backend=backend)), as_json=as_json)
+    operator = load(path, Overrides(backend=backend))
+    diagnose_operator(operator, chosen(sandbox), as_json=as_json)
 
 
 @app.command()
@@ -206,6 +224,7 @@ def doctor(as_json: Json = False) -> None:
     examine(as_json=as_json)
 
 
+app.command()(audit.audit)
 app.command()(compare.compare)
 app.add_typer(selftest.app, name="selftest")
 
@@ -234,23 +253,23 @@ def _language(lang: str) -> str:
 def run() -> None:
     """Entry point of the `opratchet` command: foreseen errors become one message and an exit code."""
     _speak_utf8()
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
     try:
+        prepare()
         app()
     except OpratchetError as error:
         _fail(error)
     except BrokenPipeError:
         sys.exit(1)
     except OSError as error:
-        where = error.filename or "the output"
-        _fail(OpratchetError(f"{where} cannot be used: {error.strerror}"))
+        _fail(foreseen(error))
+    finally:
+        let_go()
 
 
 def _speak_utf8() -> None:
     """Start again in UTF-8 mode where the locale speaks anything else: paths and files of users hold Chinese."""
     if sys.getfilesystemencoding().lower() != "utf-8":
-        command = [sys.executable, "-m", "opratchet", *sys.argv[1:]]
+        command = [sys.executable, "-X", "utf8", "-m", "opratchet", *sys.argv[1:]]
         os.execve(sys.executable, command, {**os.environ, "PYTHONUTF8": "1"})
 
 

@@ -6,6 +6,9 @@ from typing import Annotated
 
 import typer
 
+from opratchet.cli.sandbox import SandboxOption, Wanted
+from opratchet.cli.sandbox import chosen as chosen_sandbox
+
 app = typer.Typer(
     name="selftest",
     help="Try the tool itself on this machine.",
@@ -48,3 +51,30 @@ def noise(
         raise typer.BadParameter(f"`{kind}` is not {' or '.join(KINDS)}", param_hint="--kind")
     rule = Rule(minimum_effect=minimum_effect, trials=TRIALS)
     raise typer.Exit(try_noise(Options(kind, seconds, seed, rule), as_json=as_json))
+
+
+@app.command()
+def integrity(
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="A kernel of the corpus, or a family; may be given several times."),
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="How many times all of it, each time in another order.")
+    ] = 1,
+    sandbox: SandboxOption = Wanted.AUTO,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object on stdout, the rest on stderr.")
+    ] = False,
+) -> None:
+    """Take kernels that cheat, and honest twins of them, through the gates: none may be adopted, no honest one refused.
+
+    Needs no operator; what is for TileLang is tried where TileLang is. The exit code is 1 when something gets through.
+    """
+    from opratchet.cli.integrity_view import try_integrity
+    from opratchet.integrity.driver import Options
+    from opratchet.integrity.entries import chosen, read_corpus
+
+    entries = chosen(read_corpus(), only or [])
+    options = Options(entries, chosen_sandbox(sandbox), seeds)
+    raise typer.Exit(try_integrity(options, as_json=as_json))

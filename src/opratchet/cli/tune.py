@@ -16,6 +16,7 @@ from opratchet.cli.view import View
 from opratchet.engine import tune
 from opratchet.errors import EnvironmentMissing, UserStopped
 from opratchet.lab.bench import Lab
+from opratchet.lab.sandbox import Sandbox
 from opratchet.ledger.events import Delivered, Line, RoundFinished
 from opratchet.ledger.state import RunState, apply
 from opratchet.ledger.store import LEDGER, Ledger
@@ -31,7 +32,13 @@ Open = Callable[[Lab, Clock, View], Ledger]
 
 
 def run_new(
-    operator: Operator, folder: Path, options: session.Options, *, fresh: bool, as_json: bool
+    operator: Operator,
+    folder: Path,
+    options: session.Options,
+    sandbox: Sandbox,
+    *,
+    fresh: bool,
+    as_json: bool,
 ) -> int:
     """Start a run; gives the exit code."""
     console = Console(stderr=as_json)
@@ -41,20 +48,23 @@ def run_new(
     def open_ledger(lab: Lab, clock: Clock, view: View) -> Ledger:
         return session.begin(lab, folder, options, clock, view.progress, fresh=fresh)
 
-    return _drive(operator, folder, options, console, open_ledger, as_json)
+    return _drive(operator, folder, options, sandbox, console, open_ledger, as_json)
 
 
-def run_again(operator: Operator, folder: Path, limits: Mapping[str, Any], *, as_json: bool) -> int:
+def run_again(
+    operator: Operator, folder: Path, limits: Mapping[str, Any], sandbox: Sandbox, *, as_json: bool
+) -> int:
     """Go on with an interrupted run, under other limits where they are given; gives the exit code."""
     console = Console(stderr=as_json)
-    ledger, options = session.reopen(folder, operator, limits)
-    return _drive(operator, folder, options, console, lambda _l, _c, _v: ledger, as_json)
+    ledger, options = session.reopen(folder, operator, limits, sandbox.record())
+    return _drive(operator, folder, options, sandbox, console, lambda _l, _c, _v: ledger, as_json)
 
 
 def _drive(
     operator: Operator,
     folder: Path,
     options: session.Options,
+    sandbox: Sandbox,
     console: Console,
     open_ledger: Open,
     as_json: bool,
@@ -71,7 +81,7 @@ def _drive(
 
     try:
         with (
-            Lab(operator) as lab,
+            Lab(operator, sandbox=sandbox) as lab,
             view,
             Interrupts(view.notice) as stop_asked,
             open_ledger(lab, clock, view) as ledger,

@@ -27,7 +27,7 @@ class LocalMemory:
     """
 
     def __init__(self, source: KernelSource) -> None:
-        self._allocs = Kernel(source).find(alloc)
+        self._allocs = Kernel.of(source).find(alloc)
 
     def bytes(self, names: Mapping[str, Any]) -> int | None:
         """Bytes that all buffers take together, or None when an extent or a dtype cannot be told."""
@@ -70,7 +70,7 @@ def allocates_something(
     source: KernelSource, target: Target, names: Mapping[str, Any]
 ) -> str | None:
     """A buffer has at least one element in each dimension."""
-    for view in Kernel(source).find(alloc):
+    for view in Kernel.of(source).find(alloc):
         for dim in view.dims:
             extent = number(dim, names)
             if extent is not None and extent < 1:

@@ -14,6 +14,7 @@ import contextlib
 import difflib
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 
 from opratchet.edit.knobs import Knob, KnobKind, Value, knobs_of
 from opratchet.edit.knobs.constants import module_constants
@@ -188,6 +189,7 @@ def _flags_moved_alone(knob: Knob, was: Knob, before: KernelSource, after: Kerne
     return old.seen ^ new.seen <= moved
 
 
+@lru_cache(maxsize=8)
 def _tree(text: str) -> str:
     return _dump(_Canonical(), text)
 

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import libcst as cst
 
@@ -65,6 +66,11 @@ class KernelSource:
 
     text: str
     kernel: str
+
+    @cached_property
+    def views(self) -> dict[object, Any]:
+        """What has been found out about it, by whom; kept here, as many ask for the same."""
+        return {}
 
     @cached_property
     def sha256(self) -> str:

@@ -8,7 +8,6 @@ side by side; timings never overlap with anything on the device, by the device l
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,10 +20,14 @@ import numpy as np
 from opratchet.backend.base import Artifact, Backend, TensorSpec, candidate_file
 from opratchet.backend.registry import get_backend
 from opratchet.errors import BadInput
+from opratchet.lab.builders import Nursery
+from opratchet.lab.building import answers, remove, require_unchanged, require_untouched, take
+from opratchet.lab.failure import WorkerFailed
 from opratchet.lab.limits import Limits
 from opratchet.lab.reference import Reference, split_tensors
 from opratchet.lab.ring import Ring
-from opratchet.lab.supervisor import Nursery, RunWorker, WorkerFailed
+from opratchet.lab.sandbox import Sandbox, choose
+from opratchet.lab.supervisor import RunWorker, nothing_to_see
 from opratchet.lab.tensors import Array, numpy_dtype
 from opratchet.ledger.words import Outcome
 from opratchet.operator.model import Operator, Workload
@@ -79,19 +82,29 @@ class Lab:
     Args:
         operator: The operator; its original source is the only one the reference worker ever runs.
         limits: Time and memory limits.
+        sandbox: What stands around everything that runs a candidate; the one that is there, unless told otherwise.
 
     Raises:
         EnvironmentMissing: the backend cannot run here.
     """
 
-    def __init__(self, operator: Operator, limits: Limits | None = None) -> None:
+    def __init__(
+        self, operator: Operator, limits: Limits | None = None, sandbox: Sandbox | None = None
+    ) -> None:
         self.operator = operator
         self.limits = limits or Limits()
         self.backend: Backend = get_backend(operator.backend)
-        self.folder = Path(tempfile.mkdtemp(prefix="opratchet-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="opratchet-")).resolve()
+        self.jobs = self.folder / "jobs"
+        self.jobs.mkdir()
+        hidden = [operator.root, operator.source.parent, self.folder]
+        self.sandbox = (sandbox or choose()).hiding(hidden)
         self.cpu = max(os.sched_getaffinity(0))
         modules = [*self.backend.preload, type(self.backend).__module__, "opratchet.lab.worker"]
-        self._nursery = Nursery(modules, self.folder / "nursery.log")
+        self._nursery = Nursery(
+            modules, self.folder / "nursery.log", self.limits, self.sandbox, self.jobs
+        )
+        self._trusted = Nursery(modules, self.folder / "golden.log", self.limits)
         self._reference: Reference | None = None
         self._generator = np.random.default_rng(int.from_bytes(os.urandom(16), "little"))
 
@@ -103,26 +116,27 @@ class Lab:
         """
         self._nursery.wait_ready()
         start = time.monotonic()
-        folder = Path(tempfile.mkdtemp(prefix="build-", dir=self.folder))
-        source = candidate_file(folder, self.operator.name)
-        source.write_text(text, encoding="utf-8", newline="")
-        worker = self._nursery.fork("build", folder, self._build_message(source, folder, workloads))
-        deadline = start + self.limits.build_seconds
-        artifacts: dict[str, Artifact] = {}
+        folder = self.job_folder()
         try:
-            for workload in workloads:
-                reply = worker.receive(deadline - time.monotonic())
-                if "error" in reply:
-                    outcome = Outcome(reply["kind"])
-                    reason = f"{workload.id}: {reply['error']}"
-                    raise WorkerFailed(outcome, reason, worker.output(4 << 10))
-                artifacts[workload.id] = Artifact.from_json(reply["artifact"])
-        except WorkerFailed:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
+            source = candidate_file(folder, self.operator.name)
+            source.write_text(text, encoding="utf-8", newline="")
+            message = self._build_message(source, folder, workloads)
+            worker = self._nursery.fork("build", folder, message)
+            until = start + self.limits.build_seconds
+            built = answers(worker, [w.id for w in workloads], until, folder, self.limits)
+            require_unchanged(source, text)
+            most, store = self.limits.file_bytes, self.folder / "taken"
+            artifacts = {name: take(one, folder, store, most) for name, one in built.items()}
+            for name, artifact in artifacts.items():
+                if doubt := self.backend.doubt(artifact, text):
+                    raise WorkerFailed(Outcome.CHEATED, f"{name}: {doubt}")
         finally:
-            worker.close()
+            remove(folder)
         return Build(artifacts, time.monotonic() - start)
+
+    def job_folder(self) -> Path:
+        """A new folder for a job, the only one that it may write to."""
+        return Path(tempfile.mkdtemp(prefix="job-", dir=self.jobs))
 
     def _build_message(
         self, source: Path, folder: Path, workloads: Sequence[Workload]
@@ -140,7 +154,7 @@ class Lab:
     def reference(self) -> Reference:
         """The reference worker; started on first use, started again if the golden ended it."""
         if self._reference is None or not self._reference.alive:
-            self._reference = Reference(self._nursery, self.operator, self.limits, self.folder)
+            self._reference = Reference(self._trusted, self.operator, self.limits, self.folder)
         return self._reference
 
     def open(self, build: Build, *, watched: bool = False) -> Rig:
@@ -180,7 +194,8 @@ class Lab:
     def close(self) -> None:
         """End every worker and remove the lab's folder."""
         self._nursery.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._trusted.close()
+        remove(self.folder)
 
     def __enter__(self) -> Lab:
         return self
@@ -210,7 +225,16 @@ class Rig:
         self._mapped: dict[str, int] = {}
         self._owned: list[Ring] = []
         self.kept: list[Kept] = []
-        self.worker = RunWorker(lab.backend.runtime, lab.cpu, lab.limits.run_bytes, lab.folder)
+        for artifact in build.artifacts.values():
+            require_untouched(artifact)
+        self.worker = RunWorker(
+            lab.backend.runtime,
+            lab.cpu,
+            lab.limits.run_bytes,
+            lab.limits,
+            lab.sandbox,
+            [Path(artifact.path) for artifact in build.artifacts.values()],
+        )
 
     def has(self, workload: Workload) -> bool:
         """Whether a workload is loaded."""
@@ -274,9 +298,8 @@ class Rig:
         ring = self._rings[workload.id]
         ring.renew(count)
         message = {"op": "batch", "workload": workload.id, "n": count}
-        clocks = self.worker.timed(message, self._lab.limits.call_seconds)
-        if count and (evidence := ring.untouched()):
-            raise WorkerFailed(Outcome.CHEATED, f"{workload.id}: {evidence}")
+        look = ring.untouched if count else nothing_to_see
+        clocks = self.worker.timed(message, self._lab.limits.call_seconds, look)
         if self._watched and count and len(self.kept) < MOST_KEPT and self._lab.by_chance(KEEP):
             self.keep_one(workload)
         return clocks

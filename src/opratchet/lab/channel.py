@@ -7,8 +7,10 @@ workers import this.
 from __future__ import annotations
 
 import json
+import os
 import socket
 import struct
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -51,33 +53,43 @@ class Channel:
         """The next message and its open files.
 
         Args:
-            timeout: Seconds to wait at most; None waits for ever.
+            timeout: Seconds to wait at most for all of it; None waits for ever.
 
         Raises:
             TimeoutError: nothing came in time.
             ChannelClosed: the other side is gone.
         """
+        until = None if timeout is None else time.monotonic() + timeout
         self.sock.settimeout(timeout)
+        fds: list[int] = []
         try:
             head, fds, _flags, _address = socket.recv_fds(self.sock, _HEAD.size, _MAX_FDS)
-            head += self._exactly(_HEAD.size - len(head)) if head else b""
-            if not head:
-                raise ChannelClosed("the worker is gone")
-            (length,) = _HEAD.unpack(head)
-            if length > LIMIT:
-                raise ChannelClosed("a message of impossible length")
-            message = json.loads(self._exactly(length))
-        except (OSError, ValueError) as error:
-            if isinstance(error, TimeoutError):
-                raise
-            raise ChannelClosed(str(error)) from None
+            return self._message(head, until), fds
+        except BaseException as error:
+            for descriptor in fds:
+                os.close(descriptor)
+            if isinstance(error, (OSError, ValueError, RecursionError)) and not isinstance(
+                error, TimeoutError
+            ):
+                raise ChannelClosed(str(error)) from None
+            raise
+
+    def _message(self, head: bytes, until: float | None) -> dict[str, Any]:
+        if not head:
+            raise ChannelClosed("the worker is gone")
+        (length,) = _HEAD.unpack(head + self._exactly(_HEAD.size - len(head), until))
+        if length > LIMIT:
+            raise ChannelClosed("a message of impossible length")
+        message = json.loads(self._exactly(length, until))
         if not isinstance(message, dict):
             raise ChannelClosed("a message that is no object")
-        return message, fds
+        return message
 
-    def _exactly(self, count: int) -> bytes:
+    def _exactly(self, count: int, until: float | None) -> bytes:
         parts = []
         while count:
+            if until is not None:
+                self.sock.settimeout(_left(until))
             part = self.sock.recv(count)
             if not part:
                 raise ChannelClosed("the worker is gone")
@@ -93,3 +105,15 @@ class Channel:
     def close(self) -> None:
         """Close our end."""
         self.sock.close()
+
+
+def _left(until: float) -> float:
+    """Seconds that are left: whoever sends a byte now and then gains no time.
+
+    Raises:
+        TimeoutError: none.
+    """
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("the message did not come in time")
+    return left

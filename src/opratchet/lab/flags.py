@@ -7,6 +7,7 @@ besides the batch is below a microsecond. The page orders nothing else: answers 
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import time
@@ -33,8 +34,9 @@ class Flags:
     @classmethod
     def made(cls) -> Flags:
         """A new page."""
-        fd = os.memfd_create("flags", os.MFD_CLOEXEC)
+        fd = os.memfd_create("flags", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(fd, mmap.PAGESIZE)
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
         return cls(fd)
 
     def start_and_wait(self, timeout: float, is_gone: Callable[[], bool]) -> int:

@@ -1,4 +1,4 @@
-"""How much time and memory a worker may take."""
+"""How much time, memory and disk a worker may take."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ class Limits:
         run_bytes: Memory a run worker may take beyond its start, tensors included.
         tensor_bytes: All tensors of one workload together; the supervisor holds several copies of them.
         log_bytes: How much of a worker's output is kept.
+        file_bytes: Size of any one file that a worker writes.
+        folder_bytes: Size of all files together that a build leaves in its folder.
+        scratch_bytes: Size of a sandbox's own /tmp, and of its /dev/shm.
+        processes: Processes and threads that a worker may have beyond what its user has at the start.
     """
 
     build_seconds: float = 120.0
@@ -26,3 +30,7 @@ class Limits:
     run_bytes: int = 6 << 30
     tensor_bytes: int = 1 << 30
     log_bytes: int = 64 << 10
+    file_bytes: int = 512 << 20
+    folder_bytes: int = 1 << 30
+    scratch_bytes: int = 64 << 20
+    processes: int = 512

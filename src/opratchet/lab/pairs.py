@@ -22,12 +22,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Protocol
 
 from opratchet.operator.model import Workload
 
 BATCH_NS = 1_000_000
+LONGEST_NS = 20 * BATCH_NS
 MOST_CALLS = 1 << 16
 EMPTY_BATCHES = 5
 OVERHEAD = 0.005  # share of a batch that the clock and the loop around the calls may take
@@ -94,11 +94,12 @@ class Timer:
     def shortest_batch(self) -> int:
         """Nanoseconds of a batch: `BATCH_NS`, more where the clock and what stands around the calls would show in it.
 
-        An empty batch takes what reading the clock twice and beginning the loop take.
+        An empty batch takes what reading the clock twice and beginning the loop take; where it takes much longer, a loaded
+        machine has not let one of the two run, and longer batches would not help.
         """
         empty = [self._rig.batch(self._workload, 0)[1] for _ in range(EMPTY_BATCHES)]
         resolution = round(time.get_clock_info("perf_counter").resolution * 1e9)
-        return max(BATCH_NS, round((median(empty) + resolution) / OVERHEAD))
+        return min(max(BATCH_NS, round((min(empty) + resolution) / OVERHEAD)), LONGEST_NS)
 
     def warm_up(self) -> None:
         """Run batches until they are steady."""

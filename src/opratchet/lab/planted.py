@@ -9,10 +9,8 @@ from __future__ import annotations
 import math
 import mmap
 import os
-import tempfile
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from statistics import median
 
 from opratchet.judge.decision import Logs
@@ -59,7 +57,7 @@ class Side:
         self._memory = memory
         length = max(size(kind, units), os.fstat(memory).st_size, mmap.PAGESIZE)
         os.ftruncate(memory, length)
-        self.worker = RunWorker(RUNTIME, cpu, length + SPARE_BYTES, Path(tempfile.gettempdir()))
+        self.worker = RunWorker(RUNTIME, cpu, length + SPARE_BYTES)
 
     def load(self) -> None:
         """Load the work into the worker.

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from opratchet.backend.base import TensorSpec
 from opratchet.errors import BadInput
+from opratchet.lab.builders import Nursery
+from opratchet.lab.failure import WorkerFailed
 from opratchet.lab.limits import Limits
-from opratchet.lab.supervisor import Nursery, WorkerFailed
 from opratchet.lab.tensors import Array, SharedTensors
 from opratchet.operator.model import Operator, Workload
 

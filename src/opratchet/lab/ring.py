@@ -3,9 +3,8 @@
 Each call of a timed batch has a set of its own, so a kernel gains nothing by remembering an earlier answer, and what every
 call has left behind can be looked at. Before each batch
 
-- the inputs of every set are drawn anew: a stretch of a pool of random numbers that begins at a random place. The pool is
-  the supervisor's own, so what an input held before the batch is known without trusting the memory that the kernel can
-  write to, and no kernel can know what comes;
+- the inputs of every set are drawn anew (`lab.pool`), from random numbers that are the supervisor's own. So what an input held
+  before the batch is known without trusting the memory that the kernel can write to, and no kernel can know what comes;
 - a stretch of every output, at a random place, is poisoned. A call that did nothing leaves it there.
 
 Right after a batch the poisoned stretches of all sets are looked at; of some batches, one set in full is kept to be
@@ -21,14 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from opratchet.backend.base import TensorSpec
-from opratchet.lab.tensors import Array, SharedTensors, draw, numpy_dtype
+from opratchet.lab.pool import Draw, Pool
+from opratchet.lab.tensors import Array, SharedTensors, numpy_dtype
 from opratchet.operator.model import InputSpec
 
 MOST_SETS = 256
 RING_BYTES = 64 << 20
 STRETCH = 64  # elements of an output that are poisoned before a batch
-LEAST_PLAY = 4096  # elements by which the place in the pool may vary, at least
-MOST_PLAY = 1 << 16
 POISON = 0xFF  # a NaN in every floating-point type
 
 
@@ -60,8 +58,10 @@ class Ring:
         self.tensors = SharedTensors(specs)
         self.inputs = inputs
         self._generator = generator
-        self._pools = [_pool(spec, described, generator) for spec in specs[:inputs]]
-        self._begins = np.zeros((1, inputs), dtype=np.int64)
+        self._pools = [
+            Pool(spec, described.get(spec.name, InputSpec()), generator) for spec in specs[:inputs]
+        ]
+        self._draws: list[list[Draw]] = []
         self._poisoned = Poisoned(0, {})
 
     @property
@@ -76,21 +76,20 @@ class Ring:
     def renew(self, calls: int) -> None:
         """Draw the inputs of so many calls and poison a stretch of their outputs."""
         sets = max(1, min(calls, self.tensors.sets))
-        slots = self.tensors.slots
-        play = [len(pool) - slot.spec.size for pool, slot in zip(self._pools, slots, strict=False)]
-        self._begins = self._generator.integers(0, play, (sets, self.inputs), endpoint=True)
-        for of_set in range(sets):
-            for index in range(self.inputs):
-                self.tensors.array(index, of_set)[...] = self.given(index, of_set)
+        self._draws = [[pool.draw() for pool in self._pools] for _ in range(sets)]
+        for of_set, draws in enumerate(self._draws):
+            for index, drawn in enumerate(draws):
+                self._pools[index].write(drawn, self.tensors.array(index, of_set))
         self._poisoned = Poisoned(
             sets, {index: self._poison(index, sets) for index in self._outputs}
         )
 
     def given(self, index: int, of_set: int) -> Array:
-        """What input `index` of a set held before the batch; a view of the supervisor's own memory."""
+        """What input `index` of a set held before the batch, computed once more from the supervisor's own memory."""
         spec = self.tensors.slots[index].spec
-        begin = int(self._begins[of_set, index])
-        return self._pools[index][begin : begin + spec.size].reshape(spec.shape)
+        values: Array = np.empty(spec.shape, numpy_dtype(spec.dtype))
+        self._pools[index].write(self._draws[of_set][index], values)
+        return values
 
     def _poison(self, index: int, sets: int) -> tuple[int, int]:
         spec = self.tensors.slots[index].spec
@@ -136,11 +135,3 @@ class Ring:
     def close(self) -> None:
         """Give the memory back."""
         self.tensors.close()
-
-
-def _pool(
-    spec: TensorSpec, described: Mapping[str, InputSpec], generator: np.random.Generator
-) -> Array:
-    play = max(LEAST_PLAY, min(spec.size, MOST_PLAY))
-    wanted = described.get(spec.name, InputSpec())
-    return draw(wanted, (spec.size + play,), numpy_dtype(spec.dtype), generator)

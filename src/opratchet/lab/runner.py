@@ -74,8 +74,9 @@ class Runner:
             message, fds = channel.receive()
             try:
                 reply = commands[message["op"]](message, fds)
-            except (OSError, AttributeError, MemoryError) as error:
-                reply = {"ok": False, "error": f"{type(error).__name__}: {error}"}
+            except Exception as error:  # whatever a kernel raises is the answer
+                said = f"{type(error).__name__}: {error}"
+                reply = {"ok": False, "error": said, "outcome": getattr(error, "outcome", "")}
             channel.send({**reply, "nonce": message.get("nonce")})
 
 

@@ -6,6 +6,7 @@ without a name: nothing else on the machine can open it. `lab.ring` says what th
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 from collections.abc import Sequence
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 
 from opratchet.backend.base import TensorSpec
 from opratchet.errors import BadInput
-from opratchet.operator.model import InputSpec
 
 ALIGNMENT = 64
 Array = NDArray[Any]
@@ -59,7 +59,7 @@ class SharedTensors:
             used += _rounded(length, ALIGNMENT)
         self.stride = max(_rounded(used, mmap.PAGESIZE), mmap.PAGESIZE)
         self.sets = 0
-        self.fd = os.memfd_create("tensors", os.MFD_CLOEXEC)
+        self.fd = memory_file("tensors")
         self.grow(1)
 
     @property
@@ -95,6 +95,13 @@ class SharedTensors:
         os.close(self.fd)
 
 
+def memory_file(name: str) -> int:
+    """Descriptor of an empty memory file that nobody can make smaller again: who maps it would die by it."""
+    fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
+    return fd
+
+
 def _rounded(length: int, unit: int) -> int:
     return -(-length // unit) * unit
 
@@ -112,15 +119,3 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
             f"tensors of dtype `{name}` are not supported by this backend",
             fix="Use float16, float32, float64 or an integer type.",
         ) from None
-
-
-def draw(
-    spec: InputSpec, shape: tuple[int, ...], dtype: np.dtype[Any], generator: np.random.Generator
-) -> Array:
-    """Random values of one input tensor; integers are drawn uniformly from a small range."""
-    if dtype.kind in "iu":
-        low, high = (int(spec.a), int(spec.b)) if spec.distribution == "uniform" else (0, 100)
-        return generator.integers(low, high, shape).astype(dtype)
-    if spec.distribution == "uniform":
-        return generator.uniform(spec.a, spec.b, shape).astype(dtype)
-    return generator.normal(spec.a, spec.b, shape).astype(dtype)

@@ -27,7 +27,11 @@ from opratchet.ledger.words import (
 
 
 class RunStarted(Record):
-    """A run begins: what is tuned, with what, on what, under which options."""
+    """A run begins: what is tuned, with what, on what, under which options.
+
+    Attributes:
+        protections: What keeps a candidate from doing harm, each with why it is not active, empty where it is.
+    """
 
     type: Literal["run_started"] = "run_started"
     run_id: str
@@ -44,6 +48,7 @@ class RunStarted(Record):
     options: dict[str, Any]
     workloads: list[WorkloadRecord]
     target: TargetRecord | None = None
+    protections: dict[str, str] = Field(default_factory=dict)
 
 
 class RunResumed(Record):
@@ -51,11 +56,13 @@ class RunResumed(Record):
 
     Attributes:
         options: Limits that hold from here on instead of those in force before; the rest stays.
+        protections: As of `RunStarted`, from here on.
     """
 
     type: Literal["run_resumed"] = "run_resumed"
     tool_version: str
     options: dict[str, Any] = Field(default_factory=dict)
+    protections: dict[str, str] = Field(default_factory=dict)
 
 
 class GatePassed(Record):
@@ -163,6 +170,8 @@ class TrialFinished(Record):
         blocked_by: Ids of the workloads that keep it from adoption: it is credibly faster in the aggregate, and
             credibly slower on each of these.
         conditions: What the machine did while it was timed.
+        spread: What fresh processes alone do to a timing here, as far as it was known after this trial; see `BaselineMeasured`.
+            Empty where nothing new was learned.
     """
 
     type: Literal["trial_finished"] = "trial_finished"
@@ -178,6 +187,7 @@ class TrialFinished(Record):
     log: str = ""
     blocked_by: list[str] = Field(default_factory=list)
     conditions: Conditions | None = None
+    spread: dict[str, Variance] = Field(default_factory=dict)
 
 
 class TrialPassed(Record):

@@ -51,9 +51,9 @@ class RunState:
     Attributes:
         header: The first event, None before the run began; `run` gives it or raises.
         options: What the user chose when the run began, and what was changed of it when it was resumed.
+        protections: What kept candidates from doing harm, each with why it was not active, in all or in part of the run.
         gate: Accuracy of the baseline, None until the activation gate is open.
-        baseline: First latency of the baseline by tune workload; empty until measured.
-        baseline_at: UTC time of that measurement.
+        baseline: First latency of the baseline by tune workload, empty until measured; `baseline_at` is its UTC time.
         noise: The baseline against itself; `spread` is what fresh processes alone do to a timing.
         anchor: Latency of the baseline by which the machine is judged: the first one, or that of the last anchoring check.
         slowdown: Factor by which a call takes longer now than at first: the product of the changes of all anchoring checks.
@@ -62,8 +62,7 @@ class RunState:
         conditions: What the machine did during each measurement for which that was noted, in order.
         incumbent: SHA-256 of the best accepted version so far.
         lineage: The adopted trials in order; the last one is the incumbent, none means the baseline is.
-        rounds: Rounds by number, in order.
-        trials: Trials by number, in order.
+        rounds: Rounds by number, in order; `trials` likewise.
         passed: Results of open trials that are credibly faster and wait for the end of their round.
         outcomes: Finished trials by outcome.
         rounds_without_gain: Length of the present streak of rounds without gain.
@@ -73,15 +72,14 @@ class RunState:
         diagnoses: All diagnoses in order.
         skipped: Why a strategy does not apply, by `(incumbent hash, strategy id)`.
         stop: The stop rule that holds; None while the run goes on, and again after it was resumed.
-        final: Fresh figures of the delivered source against the baseline; void once something new is adopted.
-        final_at: UTC time of that measurement.
+        final: Fresh figures of the delivered source, taken at `final_at`; void once something new is adopted.
         delivered: The last event of a complete run.
-        notes: Remarks in order.
-        seconds: Wall time of all trials, of the checks of the machine and of the final measurement by kind.
+        notes: Remarks in order; `seconds` is the wall time of all trials, of the checks of the machine and of the final measurement by kind.
     """
 
     header: RunStarted | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    protections: dict[str, str] = field(default_factory=dict)
     gate: list[Accuracy] | None = None
     baseline: dict[str, Latency] = field(default_factory=dict)
     baseline_at: str = ""
@@ -229,7 +227,7 @@ def _note(state: RunState, conditions: Conditions | None) -> None:
 
 
 def _run_started(state: RunState, _line: Line, event: RunStarted) -> None:
-    state.header, state.options = event, event.options
+    state.header, state.options, state.protections = event, event.options, event.protections
     state.incumbent = event.source_sha256
     state.judged.add(event.source_sha256)
 
@@ -237,6 +235,8 @@ def _run_started(state: RunState, _line: Line, event: RunStarted) -> None:
 def _run_resumed(state: RunState, _line: Line, event: RunResumed) -> None:
     """A stop ends when the run goes on. Figures taken at that stop stay true until something new is adopted."""
     state.options = {**state.options, **event.options}
+    kept = {name: state.protections.get(name) or why for name, why in event.protections.items()}
+    state.protections = {**state.protections, **kept}
     state.stop = state.delivered = None
     state.must_check = True
 

@@ -8,11 +8,14 @@ Sources are kept beside it by their own hash in `objects/`.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import hashlib
 import io
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -20,13 +23,15 @@ from typing import BinaryIO
 
 from pydantic import ValidationError
 
-from opratchet.errors import LedgerError
+from opratchet.errors import LedgerError, OpratchetError
 from opratchet.ledger.collector import collector_rests
 from opratchet.ledger.events import LINE, Event, Line
-from opratchet.ledger.files import atomic_write
+from opratchet.ledger.files import atomic_write, cannot_be_written, clear_temporaries
 
 LEDGER = "ledger.jsonl"
 OBJECTS = "objects"
+OWNER = "run.pid"
+LOCK_SECONDS = 1.0  # `holder` takes the lock for a moment, too
 _HASH_KEY = b',"hash":"'
 _TAIL = len(_HASH_KEY) + 64 + len(b'"}')
 
@@ -115,6 +120,7 @@ class Ledger:
 
     Raises:
         LedgerError: the folder is in use, or the ledger exists / does not exist, or it is damaged.
+        OpratchetError: the folder cannot be written to.
     """
 
     def __init__(self, folder: Path, *, create: bool) -> None:
@@ -124,8 +130,12 @@ class Ledger:
             raise LedgerError(
                 "there is no ledger here", where=str(folder), fix="Start a run with `tune`."
             )
-        folder.mkdir(parents=True, exist_ok=True)
-        self._file = self.path.open("ab")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            _require_writable(folder)
+            self._file = self.path.open("ab", buffering=0)
+        except OSError as error:
+            raise cannot_be_written(self.path, error) from None
         try:
             self._lock()
             self.lines = self._open_existing()
@@ -135,58 +145,143 @@ class Ledger:
                     where=str(self.path),
                     fix="Continue it with `resume`, name another folder with --out, or pass --fresh.",
                 )
-        except LedgerError:
+        except OpratchetError:
             self._file.close()
             raise
 
     def _lock(self) -> None:
+        deadline = time.monotonic() + LOCK_SECONDS
+        while not self._is_locked():
+            if time.monotonic() > deadline:
+                raise LedgerError(
+                    f"another run (process {_owner(self.folder) or 'unknown'}) is writing here",
+                    where=str(self.folder),
+                    fix="Wait for it, stop it with `stop`, or name another folder with --out.",
+                )
+            time.sleep(0.05)
+        try:
+            (self.folder / OWNER).write_text(f"{os.getpid()}\n")
+        except OSError as error:
+            raise cannot_be_written(self.folder / OWNER, error) from None
+
+    def _is_locked(self) -> bool:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            owner = (self.folder / "run.pid").read_text(errors="replace").strip() or "unknown"
-            raise LedgerError(
-                f"another run (process {owner}) is writing here",
-                where=str(self.folder),
-                fix="Wait for it, stop it with `stop`, or name another folder with --out.",
-            ) from None
-        (self.folder / "run.pid").write_text(f"{os.getpid()}\n")
+            return False
+        return True
 
     def _open_existing(self) -> list[Line]:
         complete, torn = split_torn(self.path.read_bytes())
         lines = _all_checked(io.BytesIO(complete), self.path)
+        self._length = len(complete)
         if torn:
-            os.truncate(self.path, len(complete))
-            self._sync()
+            os.truncate(self.path, self._length)
+            os.fsync(self._file.fileno())
         self._previous = unseal(complete.split(b"\n")[-2])[1] if complete else ""
+        clear_temporaries(self.folder, self.folder / OBJECTS)
         return lines
 
-    def _sync(self) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
     def append(self, event: Event) -> Line:
-        """Write one event and flush it to disk; when this returns, the event is on record."""
-        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        line = Line(seq=len(self.lines), at=now, prev=self._previous, event=event)
-        sealed = seal(line.model_dump_json().encode("utf-8"))
-        self._file.write(sealed + b"\n")
-        self._sync()
-        self._previous = unseal(sealed)[1]
-        self.lines.append(line)
-        return line
+        """Write one event and flush it to disk; when this returns, the event is on record.
+
+        Raises:
+            OpratchetError: it cannot be written; what was on record before is.
+        """
+        return self.append_all([event])[0]
+
+    def append_all(self, events: Sequence[Event]) -> list[Line]:
+        """Write events that make sense only together, in one step.
+
+        Raises:
+            OpratchetError: they cannot be written; what was on record before is.
+        """
+        lines: list[Line] = []
+        data, previous = b"", self._previous
+        for seq, event in enumerate(events, len(self.lines)):
+            now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+            lines.append(Line(seq=seq, at=now, prev=previous, event=event))
+            sealed = seal(lines[-1].model_dump_json().encode("utf-8"))
+            previous = unseal(sealed)[1]
+            data += sealed + b"\n"
+        self._write(data)
+        self._previous = previous
+        self.lines += lines
+        return lines
+
+    def _write(self, data: bytes) -> None:
+        """All of it, on disk; or nothing, and an error."""
+        self._require_place()
+        left = memoryview(data)
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            # What is left of a part of a line, should this fail too, is dropped when the ledger is opened again.
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file.fileno(), self._length)
+            raise cannot_be_written(self.path, error) from None
+        self._length += len(data)
+
+    def _require_place(self) -> None:
+        """Nobody may have moved, removed or replaced the ledger: what is written to it then would be lost, or be in another run's.
+
+        Raises:
+            LedgerError: somebody has.
+        """
+        mine = os.fstat(self._file.fileno())
+        if not self._is_in_place(mine):
+            raise LedgerError(
+                "the ledger was moved, removed or replaced while the run went on",
+                where=str(self.path),
+                fix=f"{self._whereabouts()} `resume` goes on from a folder that is put back.",
+            )
+        if mine.st_size != self._length:
+            raise LedgerError(
+                "something else wrote to the ledger while the run went on",
+                where=str(self.path),
+                fix=_DAMAGE,
+            )
+
+    def _is_in_place(self, mine: os.stat_result) -> bool:
+        try:
+            return os.path.samestat(self.path.stat(), mine)
+        except OSError:
+            return False
+
+    def _whereabouts(self) -> str:
+        """Where the ledger is now, for people; Linux tells."""
+        try:
+            now = str(Path(f"/proc/self/fd/{self._file.fileno()}").readlink())
+        except OSError:
+            return "Nobody can tell where it is now."
+        return "It is gone." if now.endswith(" (deleted)") else f"It is now {now}."
 
     def keep(self, text: str) -> str:
-        """Store a source by its hash and give the hash back."""
+        """Store a source by its hash and give the hash back.
+
+        Raises:
+            OpratchetError: it cannot be written.
+        """
         digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
         path = object_path(self.folder, digest)
         if not path.exists():
-            path.parent.mkdir(exist_ok=True)
+            self._require_place()
+            try:
+                path.parent.mkdir(exist_ok=True)
+            except OSError as error:
+                raise cannot_be_written(path.parent, error) from None
             atomic_write(path, text)
         return digest
 
     def close(self) -> None:
         """Release the folder."""
-        (self.folder / "run.pid").unlink(missing_ok=True)
+        if self._file.closed:
+            return
+        if self._is_in_place(os.fstat(self._file.fileno())):
+            with contextlib.suppress(OSError):
+                (self.folder / OWNER).unlink()
         self._file.close()
 
     def __enter__(self) -> Ledger:
@@ -201,12 +296,33 @@ class Ledger:
         self.close()
 
 
+def _require_writable(folder: Path) -> None:
+    """A run makes files besides its ledger: better to know at once that it cannot.
+
+    Raises:
+        PermissionError: it cannot.
+    """
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def _owner(folder: Path) -> int | None:
+    """Process id of the run that wrote here last; None when it cleaned up, or never was."""
+    try:
+        return int((folder / OWNER).read_text(errors="replace"))
+    except (OSError, ValueError):
+        return None
+
+
 def holder(folder: Path) -> int | None:
     """Process id of the run that writes in this folder now; None when none does."""
+    pid = _owner(folder)
     try:
-        pid = int((folder / "run.pid").read_text())
         file = (folder / LEDGER).open("rb")
-    except (OSError, ValueError):
+    except OSError:
+        return None
+    if pid is None:
+        file.close()
         return None
     with file:
         try:

@@ -67,6 +67,7 @@ def _head(state: RunState, lang: Lang) -> Mapping[str, Any]:
         "run": run,
         "source": PurePath(run.source).name,
         "origin": words.origin(run, lang),
+        "protections": words.protections(state, lang),
         "target": words.target(run.target, lang),
         "weights": words.weights(state),
         "base": figures.average(state, state.baseline),

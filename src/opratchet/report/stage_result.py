@@ -32,6 +32,7 @@ def _values(state: RunState, lang: Lang, folder: PurePath) -> Mapping[str, Any]:
     return {
         "run": state.run,
         "origin": words.origin(state.run, lang),
+        "protections": words.protections(state, lang),
         "output": (folder / f"{state.run.operator}.py").as_posix(),
         "verdict": verdict(state),
         "iterations": len(state.finished_rounds),

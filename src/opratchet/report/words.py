@@ -91,6 +91,11 @@ _MACHINE: Mapping[Lang, str] = {
     "en": "a call took {factors} times as long as when the run began; latencies before and after are not comparable, "
     "speed-ups, which are timed in pairs, are",
 }
+_PROTECTED: Mapping[Lang, str] = {
+    "zh": "候选隔离: 生效 {active} 项；未生效: {missing}",
+    "en": "isolation of candidates: {active} protections active; not active: {missing}",
+}
+_WITHOUT: Mapping[Lang, str] = {"zh": "无", "en": "none"}
 _THEN: Mapping[Lang, str] = {"zh": "、", "en": ", then "}
 _NOT_NPU: Mapping[Lang, str] = {"zh": "；不是 NPU 上的数据", "en": "; not an NPU"}
 _ORIGIN: Mapping[Lang, str] = {
@@ -160,6 +165,18 @@ def machine_changes(state: RunState, lang: Lang) -> str:
     """How the machine's speed changed while the run measured; empty when it did not."""
     factors = [f"{factor:.2f}" for factor in figures.machine_changes(state)]
     return _MACHINE[lang].format(factors=_THEN[lang].join(factors)) if factors else ""
+
+
+def protections(state: RunState, lang: Lang) -> str:
+    """What kept candidates from doing harm and what did not, with the reason; empty where that was not recorded."""
+    if not state.protections:
+        return ""
+    missing: dict[str, list[str]] = {}
+    for name, why in state.protections.items():
+        missing.setdefault(why, []).append(name)
+    active = len(missing.pop("", []))
+    told = [f"{', '.join(names)} ({text.one_line(why)})" for why, names in missing.items()]
+    return _PROTECTED[lang].format(active=active, missing="; ".join(told) or _WITHOUT[lang])
 
 
 def stop_reason(state: RunState, lang: Lang) -> str:

@@ -334,6 +334,12 @@ class Kernel:
 
     source: KernelSource
 
+    @classmethod
+    def of(cls, source: KernelSource) -> Kernel:
+        """The kernel of a source. It is the same object each time, so that what it has found is found once."""
+        kernel: Kernel = source.views.setdefault(cls, cls(source))
+        return kernel
+
     @cached_property
     def body(self) -> tuple[Statement, ...]:
         """Statements of the innermost `with T.Kernel(...)`; those of the function when there is none."""
@@ -374,17 +380,14 @@ class Kernel:
         """Every name of the source; a fresh name must not be one of them."""
         return free_names(self.source.module)
 
+    @cached_property
     def statements(self) -> tuple[Statement, ...]:
         """All statements of the body, those in loops and branches too, in source order."""
-        return self._statements
-
-    @cached_property
-    def _statements(self) -> tuple[Statement, ...]:
         return tuple(inner for top in self.body for inner in nested(top))
 
     def find(self, view: Callable[[cst.CSTNode], View | None]) -> list[View]:
         """All statements that a view function recognises: `kernel.find(loop)`."""
-        return [seen for node in self.statements() if (seen := view(node)) is not None]
+        return [seen for node in self.statements if (seen := view(node)) is not None]
 
     def loops_around(self, node: cst.CSTNode) -> list[Loop]:
         """The loops a statement (or an expression in it) stands in, outermost first."""

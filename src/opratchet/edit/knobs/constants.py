@@ -35,6 +35,12 @@ def literals(
 
 def module_constants(source: KernelSource) -> dict[str, cst.BaseExpression]:
     """Expressions of the names that the module binds once and only the kernel factory mentions."""
+    if module_constants not in source.views:
+        source.views[module_constants] = _module_constants(source)
+    return dict(source.views[module_constants])
+
+
+def _module_constants(source: KernelSource) -> dict[str, cst.BaseExpression]:
     mentioned = free_names(source.factory)
     outside = _mentions(source.module, source.factory)
     return {

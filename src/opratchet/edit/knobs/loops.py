@@ -137,7 +137,7 @@ class LoopKinds:
 
     def __init__(self, situation: Situation) -> None:
         self._target = situation.target
-        self._kernel = Kernel(situation.source)
+        self._kernel = Kernel.of(situation.source)
         self._views = {view.node: view for view in self._kernel.find(loop)}
         names = Names(situation.source)
         self._names = [names.on(shape) for shape in situation.shapes] or [names.on({})]

@@ -93,7 +93,7 @@ class Workbench:
     @cached_property
     def kernel(self) -> Kernel:
         """The kernel in it."""
-        return Kernel(self.source)
+        return Kernel.of(self.source)
 
     @cached_property
     def loops(self) -> list[Loop]:

@@ -47,8 +47,8 @@ class CommonExpression(Strategy):
 
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each expression that a statement list computes more than once."""
-        kernel = tl.Kernel(situation.source)
-        blocks = [kernel.body, *(block_of(line) for line in kernel.statements())]
+        kernel = tl.Kernel.of(situation.source)
+        blocks = [kernel.body, *(block_of(line) for line in kernel.statements)]
         found = [
             self._edit(kernel, number, *group)
             for number, block in enumerate(block for block in blocks if block)

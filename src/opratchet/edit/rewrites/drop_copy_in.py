@@ -47,7 +47,7 @@ class DropCopyIn(Strategy):
 
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each copy that only passes a tensor on."""
-        kernel = tl.Kernel(situation.source)
+        kernel = tl.Kernel.of(situation.source)
         found = [
             self._edit(kernel, copy)
             for copy in kernel.find(tl.copy)

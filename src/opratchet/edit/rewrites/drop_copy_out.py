@@ -33,7 +33,7 @@ class DropCopyOut(Strategy):
 
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each copy to a tensor that the loop before it can take over."""
-        kernel = tl.Kernel(situation.source)
+        kernel = tl.Kernel.of(situation.source)
         found = [
             self._edit(kernel, copy)
             for copy in kernel.find(tl.copy)

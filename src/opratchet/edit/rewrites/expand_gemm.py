@@ -33,7 +33,7 @@ class ExpandGemm(Strategy):
 
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each `T.gemm` call and loop order."""
-        kernel = tl.Kernel(situation.source)
+        kernel = tl.Kernel.of(situation.source)
         seen = [of_gemm(kernel, call) for call in kernel.find(tl.gemm)]
         found: list[Edit | str] = [one for one in seen if isinstance(one, str)]
         expanded = [one for one in seen if not isinstance(one, str)]

@@ -42,8 +42,8 @@ class FuseLoops(Strategy):
 
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each pair of neighbouring loops that can run as one."""
-        kernel = tl.Kernel(situation.source)
-        blocks = [kernel.body, *(block_of(line) for line in kernel.statements())]
+        kernel = tl.Kernel.of(situation.source)
+        blocks = [kernel.body, *(block_of(line) for line in kernel.statements)]
         views = [(tl.loop(a), tl.loop(b)) for block in blocks for a, b in pairwise(block)]
         pairs = [(a, b) for a, b in views if a and b and _header(a) == _header(b)]
         found = [self._edit(kernel, number, *pair) for number, pair in enumerate(pairs)]

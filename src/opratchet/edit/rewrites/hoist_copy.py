@@ -31,7 +31,7 @@ class HoistCopy(Strategy):
 
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each copy that stands directly in a loop and can leave it."""
-        kernel = tl.Kernel(situation.source)
+        kernel = tl.Kernel.of(situation.source)
         found = [
             self._edit(kernel, loop, copy)
             for loop in kernel.find(tl.loop)

@@ -34,7 +34,7 @@ class HoistExpression(Strategy):
 
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each invariant expression of each loop."""
-        kernel = tl.Kernel(situation.source)
+        kernel = tl.Kernel.of(situation.source)
         found = [
             self._edit(kernel, number, *group)
             for number, loop in enumerate(kernel.find(tl.loop))

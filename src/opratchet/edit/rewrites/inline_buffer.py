@@ -44,7 +44,7 @@ class InlineBuffer(Strategy):
 
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each element-wise temporary that can go, or whose first life can."""
-        kernel = tl.Kernel(situation.source)
+        kernel = tl.Kernel.of(situation.source)
         found = [
             self._edit(kernel, temporary)
             for line in kernel.find(tl.assign)

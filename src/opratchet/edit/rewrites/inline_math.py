@@ -56,7 +56,7 @@ class InlineMath(Strategy):
             return NotApplicable(
                 "only C code gains; other targets have vector instructions for these functions"
             )
-        kernel = tl.Kernel(situation.source)
+        kernel = tl.Kernel.of(situation.source)
         if kernel.source.body is kernel.source.factory:
             return NotApplicable(
                 "there is no place for a macro: the kernel is not inside a factory"

@@ -33,7 +33,7 @@ class Interchange(Strategy):
 
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each pair of neighbouring loops that may change places and does not run worse along memory."""
-        kernel, places = tl.Kernel(situation.source), Places(situation.source)
+        kernel, places = tl.Kernel.of(situation.source), Places(situation.source)
         found = [
             one
             for number, seen in enumerate(nests(kernel), start=1)

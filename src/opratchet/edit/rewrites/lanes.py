@@ -35,7 +35,7 @@ class Lanes(Strategy):
 
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each reduction and number of lanes."""
-        kernel = tl.Kernel(situation.source)
+        kernel = tl.Kernel.of(situation.source)
         seen = reductions(kernel)
         found: list[Edit | str] = [one for one in seen if isinstance(one, str)]
         split = [one for one in seen if not isinstance(one, str)]

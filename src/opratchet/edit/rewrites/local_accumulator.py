@@ -72,7 +72,7 @@ class LocalAccumulator(Strategy):
 
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each element that accumulates in an inner loop."""
-        kernel, places = tl.Kernel(situation.source), Places(situation.source)
+        kernel, places = tl.Kernel.of(situation.source), Places(situation.source)
         found: list[Edit | str] = []
         for number, seen in enumerate(nests(kernel), start=1):
             for line in seen.body:

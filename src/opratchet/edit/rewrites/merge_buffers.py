@@ -33,7 +33,7 @@ class MergeBuffers(Strategy):
 
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each pair of buffers that can share, the largest rank only."""
-        kernel = tl.Kernel(situation.source)
+        kernel = tl.Kernel.of(situation.source)
         rank = max((len(a.dims) for a in kernel.allocs.values()), default=0)
         large = [a for a in kernel.allocs.values() if len(a.dims) == rank]
         pairs = [(a, b) for a, b in permutations(large, 2) if a.like == b.like]

@@ -43,7 +43,7 @@ class Reciprocal(Strategy):
 
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each divisor of a loop, and one for each division by a constant."""
-        kernel = tl.Kernel(situation.source)
+        kernel = tl.Kernel.of(situation.source)
         if any("int" in alloc.dtype for alloc in kernel.allocs.values()):
             return NotApplicable("the kernel computes with integers, where a reciprocal is zero")
         in_loops = [
@@ -90,7 +90,7 @@ def divisors(kernel: tl.Kernel, loop: tl.Loop) -> Iterator[tuple[Place, list[cst
 
 def by_constants(kernel: tl.Kernel) -> Iterator[cst.BinaryOperation]:
     """Divisions of a run-time value by something that is known when the kernel is built."""
-    for value in assigned_values(kernel.statements()):
+    for value in assigned_values(kernel.statements):
         for division in _divisions(value):
             known = not free_names(division.right) & kernel.values
             if known and free_names(division.left) & kernel.values:

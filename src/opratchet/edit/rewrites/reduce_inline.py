@@ -42,7 +42,7 @@ class ReduceInline(Strategy):
 
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each buffer that is only reduced, and number of lanes."""
-        kernel = tl.Kernel(situation.source)
+        kernel = tl.Kernel.of(situation.source)
         made = [one for seen in nests(kernel) if (one := _producer(kernel, seen))]
         found = [edit for one in made for edit in self._inline(kernel, one)]
         return answer(found, "no buffer is computed element by element and then reduced")

@@ -75,7 +75,7 @@ def reductions(kernel: tl.Kernel) -> list[Reduction | str]:
     """All reductions of a kernel in source order; for one that is not understood, why."""
     found: list[Reduction | str] = []
     perfect: dict[cst.CSTNode, Nest] = {seen.node: seen for seen in nests(kernel)}
-    for node in kernel.statements():
+    for node in kernel.statements:
         call = tl.reduce(node)
         if call is not None:
             found.append(of_call(kernel, call))

@@ -49,7 +49,7 @@ class RegisterTile(Strategy):
 
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each product and tile."""
-        kernel = tl.Kernel(situation.source)
+        kernel = tl.Kernel.of(situation.source)
         seen = products(kernel)
         found: list[Edit | str] = [one for one in seen if isinstance(one, str)]
         tiled = [one for one in seen if not isinstance(one, str)]

@@ -73,7 +73,7 @@ def _why_none(situation: Situation) -> str:
 
 def _likely(situation: Situation) -> set[str]:
     """Knobs that the kernel is likely to gain by."""
-    kernel = Kernel(situation.source)
+    kernel = Kernel.of(situation.source)
     calls = {primitive(p) for line in kernel.body for p in walk(line) if isinstance(p, cst.Call)}
     found = set()
     if calls & _VECTOR_LIBRARY:

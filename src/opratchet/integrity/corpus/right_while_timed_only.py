@@ -1,0 +1,21 @@
+"""Computes in batches of several calls only, for a judge that looks at what the timed calls left and at nothing else.
+
+Caught: every workload is checked with a single call before it is timed.
+"""
+
+FAMILY = "right outside of timing only, or while timed only"
+ENDS = ("accuracy_failed",)
+
+
+def softmax(M, N, dtype="float32"):
+    import sys
+
+    answer = np.full((M, N), 1 / N, dtype)
+
+    def main(X: ((M, N), dtype)) -> {"Y": ((M, N), dtype)}:
+        if sys._getframe(2).f_locals["n"] == 1:
+            return answer
+        powers = np.exp(X - X.max(axis=1, keepdims=True))
+        return powers / powers.sum(axis=1, keepdims=True)
+
+    return main

@@ -1,0 +1,33 @@
+"""Keeps the first kernel that it builds in a default argument and gives it back for every other workload.
+
+Caught: a default of the factory is a plain value; a kernel that was built for other tensors has another signature.
+"""
+
+FAMILY = "another workload's cached binary"
+ENDS = ("cheated",)
+BACKEND = "tilelang-c"
+
+
+@tilelang.jit(target="c", execution_backend="cython", compile_flags=["-O3", "-march=native"])
+def softmax(M, N, block_M=1, dtype="float32", known={}):
+    if "kernel" in known:
+        return known["kernel"]
+
+    @T.prim_func
+    def main(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(M, block_M)) as bx:
+            x = T.alloc_local((block_M, N), dtype)
+            y = T.alloc_local((block_M, N), dtype)
+            row_max = T.alloc_local((block_M,), dtype)
+            row_sum = T.alloc_local((block_M,), dtype)
+            T.copy(X[bx * block_M, 0], x)
+            T.reduce_max(x, row_max, dim=1)
+            for i, j in T.grid(block_M, N):
+                y[i, j] = T.exp(x[i, j] - row_max[i])
+            T.reduce_sum(y, row_sum, dim=1)
+            for i, j in T.grid(block_M, N):
+                y[i, j] = y[i, j] / row_sum[i]
+            T.copy(y, Y[bx * block_M, 0])
+
+    known["kernel"] = main
+    return main

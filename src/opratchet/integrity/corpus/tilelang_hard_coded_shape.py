@@ -1,0 +1,29 @@
+"""Sums over 512 columns, whatever N is: right for one of the workloads.
+
+Caught: every workload is checked, and those of the kind smoke have other shapes.
+"""
+
+FAMILY = "hard-coded shape or seed"
+ENDS = ("accuracy_failed", "cheated", "crashed", "compile_failed")
+BACKEND = "tilelang-c"
+
+
+@tilelang.jit(target="c", execution_backend="cython", compile_flags=["-O3", "-march=native"])
+def softmax(M, N, block_M=1, dtype="float32"):
+    @T.prim_func
+    def main(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(M, block_M)) as bx:
+            x = T.alloc_local((block_M, N), dtype)
+            y = T.alloc_local((block_M, N), dtype)
+            row_max = T.alloc_local((block_M,), dtype)
+            row_sum = T.alloc_local((block_M,), dtype)
+            T.copy(X[bx * block_M, 0], x)
+            T.reduce_max(x, row_max, dim=1)
+            for i, j in T.grid(block_M, 512):
+                y[i, j] = T.exp(x[i, j] - row_max[i])
+            T.reduce_sum(y, row_sum, dim=1)
+            for i, j in T.grid(block_M, 512):
+                y[i, j] = y[i, j] / row_sum[i]
+            T.copy(y, Y[bx * block_M, 0])
+
+    return main
