@@ -19,7 +19,7 @@ from opratchet.errors import BadInput
 from opratchet.gates import GateClosed, check_signature, verify
 from opratchet.judge.decision import Rule, Verdict
 from opratchet.lab.bench import Build, Lab
-from opratchet.lab.supervisor import WorkerFailed
+from opratchet.lab.failure import WorkerFailed
 from opratchet.ledger.means import geometric_mean
 from opratchet.ledger.words import Conditions, Latency, MetricKind, Ratio
 

@@ -222,9 +222,10 @@ class LabBout:
         self._judge()
         return logs
 
-    def busier(self) -> str:
-        """Evidence that the candidate computes outside of its batches, or an empty text."""
-        return self._rig.worker.effort.busier(self._their_rig.worker.effort)
+    def out_of_turn(self) -> str:
+        """Evidence that the candidate computes when it should not, or does not when it should; or an empty text."""
+        ours, theirs = self._rig.worker, self._their_rig.worker
+        return ours.progress.evidence() or ours.effort.busier(theirs.effort)
 
     def last_calls(self) -> None:
         """One more batch of the candidate on every workload, of which one call is kept: so each bout is looked into."""
@@ -257,8 +258,8 @@ def require_regular(rig: Rig) -> None:
 
 
 def suspicion(bout: LabBout) -> str:
-    """Gate 5: evidence that the candidate's clock lies, or that it computes while it is not timed; or an empty text."""
-    if evidence := bout.busier():
+    """Gate 5: evidence that the candidate's clock lies, or that it computes out of turn; or an empty text."""
+    if evidence := bout.out_of_turn():
         return evidence
     for name, taken in bout.taken.items():
         inside = [math.log(p.incumbent.worker_ns / p.candidate.worker_ns) for p in taken]

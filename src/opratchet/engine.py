@@ -17,7 +17,7 @@ from opratchet.errors import BadInput, BaselineFailed
 from opratchet.flow.stop import stop_rule
 from opratchet.gates import GateClosed, static_gates
 from opratchet.lab.bench import Build
-from opratchet.lab.supervisor import WorkerFailed
+from opratchet.lab.failure import WorkerFailed
 from opratchet.ledger.events import (
     Diagnosed,
     Noted,

@@ -18,9 +18,9 @@ from collections.abc import Collection, Mapping
 
 from opratchet.lab.bench import Build, Lab
 from opratchet.lab.conditions import watch
+from opratchet.lab.failure import WorkerFailed
 from opratchet.lab.latency import latency
 from opratchet.lab.pairs import Timer, device_lock
-from opratchet.lab.supervisor import WorkerFailed
 from opratchet.ledger.events import MachineChecked, Noted
 from opratchet.ledger.means import geometric_mean
 from opratchet.ledger.words import Latency, MetricKind

@@ -15,7 +15,7 @@ from opratchet.flow.model import StopRules
 from opratchet.judge.decision import Rule
 from opratchet.judge.spread import Spread
 from opratchet.lab.bench import Build, Lab
-from opratchet.lab.supervisor import WorkerFailed
+from opratchet.lab.failure import WorkerFailed
 from opratchet.ledger.events import BaselineMeasured, Event, Line, TrialFinished, TrialPassed
 from opratchet.ledger.state import RunState, apply, fold
 from opratchet.ledger.store import Ledger, object_path, read_object

@@ -25,10 +25,10 @@ from opratchet.judge.duel import CALIBRATION, Arena, calibrate, duel
 from opratchet.judge.power import Sampling, ToldApart, told_apart
 from opratchet.judge.spread import Spread
 from opratchet.lab.conditions import together, watch
+from opratchet.lab.failure import WorkerFailed
 from opratchet.lab.pairs import timing
 from opratchet.lab.planted import BoutSeen, PlantedBout, Side
 from opratchet.lab.selftest_runtime import UNIT
-from opratchet.lab.supervisor import WorkerFailed
 from opratchet.ledger.plural import counted
 from opratchet.ledger.words import Conditions, WorkloadKind
 from opratchet.operator.model import Workload

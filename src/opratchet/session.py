@@ -28,7 +28,7 @@ from opratchet.gates import GateClosed, verify
 from opratchet.judge.allowance import stretches, trials_for
 from opratchet.judge.decision import Rule
 from opratchet.lab.bench import Build, Lab
-from opratchet.lab.supervisor import WorkerFailed
+from opratchet.lab.failure import WorkerFailed
 from opratchet.ledger.events import (
     BaselineMeasured,
     GatePassed,

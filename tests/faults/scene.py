@@ -16,7 +16,6 @@ from opratchet import contest, session
 from opratchet.engine import tune
 from opratchet.flow.model import StopRules
 from opratchet.lab.bench import Lab
-from opratchet.lab.effort import Effort
 from opratchet.lab.limits import Limits
 from opratchet.ledger.events import TrialFinished
 from opratchet.ledger.state import RunState, fold
@@ -41,8 +40,6 @@ def scripted_clock() -> Iterator[None]:
     with (
         ScriptedClock().ticking(),
         mock.patch.object(contest, "FINAL_BOUTS", 1),
-        mock.patch.object(Effort, "evidence", lambda _effort: ""),  # it knows the real time only
-        mock.patch.object(Effort, "busier", lambda _effort, _other: ""),
     ):
         yield
 

@@ -25,10 +25,11 @@ from opratchet.errors import EnvironmentMissing
 from opratchet.flow.model import StopRules
 from opratchet.lab import sandbox as sandbox_module
 from opratchet.lab.bench import Lab
+from opratchet.lab.failure import WorkerFailed
 from opratchet.lab.limits import Limits
 from opratchet.lab.processes import worker_environment
 from opratchet.lab.sandbox import Mode, Sandbox, choose
-from opratchet.lab.supervisor import RunWorker, WorkerFailed
+from opratchet.lab.supervisor import RunWorker
 from opratchet.ledger.events import Line, RunResumed, RunStarted
 from opratchet.ledger.state import RunState, apply, fold
 from opratchet.report import words

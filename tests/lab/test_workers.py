@@ -24,9 +24,9 @@ from opratchet.lab import builders
 from opratchet.lab.bench import Lab
 from opratchet.lab.builders import Worker
 from opratchet.lab.building import crowded, remove, require_untouched, take
+from opratchet.lab.failure import WorkerFailed
 from opratchet.lab.processes import end, end_strays, kill_tree, start
 from opratchet.lab.sandbox import Mode, choose
-from opratchet.lab.supervisor import WorkerFailed
 from opratchet.lab.tail import Tail
 from opratchet.ledger.words import Outcome
 from tests.engine.scripted import LIMITS, ROOT, SOURCE, candidate, make_operator

@@ -9,7 +9,7 @@ from opratchet.audit.findings import Finding, shown
 from opratchet.contest import Comparison, measured_against
 from opratchet.gates import GateClosed
 from opratchet.lab.bench import Lab
-from opratchet.lab.supervisor import WorkerFailed
+from opratchet.lab.failure import WorkerFailed
 from opratchet.ledger.events import FinalMeasured
 from opratchet.ledger.remarks import remarks
 from opratchet.ledger.state import RunState

@@ -128,9 +128,11 @@ def resume(
     A limit that is given holds instead of the recorded one from here on, for all that was done and is to come together;
     only a budget is counted anew.
     """
-    from opratchet.cli.operators import given_limits, load_as_recorded
+    from opratchet.cli.operators import given_limits, load_as_recorded, run_folder
     from opratchet.cli.tune import run_again
+    from opratchet.session import require_free
 
+    require_free(run_folder(path, out), fresh=True)
     operator, folder = load_as_recorded(path, out)
     limits = given_limits(max_rounds, patience, max_experiments, budget)
     box = chosen(sandbox, [folder])

@@ -70,8 +70,8 @@ def compare(
 def _tally_chunk(
     tally: _Tally, start: int, expected: Array, actual: Array, tolerance: Tolerance
 ) -> None:
-    want, got = expected.astype(np.float64), actual.astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        want, got = expected.astype(np.float64), actual.astype(np.float64)
         error = np.abs(got - want)
         size = np.abs(want)
         if not np.isfinite(error).all():

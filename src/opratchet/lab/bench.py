@@ -299,7 +299,8 @@ class Rig:
         ring.renew(count)
         message = {"op": "batch", "workload": workload.id, "n": count}
         look = ring.untouched if count else nothing_to_see
-        clocks = self.worker.timed(message, self._lab.limits.call_seconds, look)
+        witness = ring.witness(count)
+        clocks = self.worker.timed(message, self._lab.limits.call_seconds, look, witness)
         if self._watched and count and len(self.kept) < MOST_KEPT and self._lab.by_chance(KEEP):
             self.keep_one(workload)
         return clocks

@@ -2,21 +2,24 @@
 
 A message wakes its receiver, and that can take longer than a batch: hundreds of microseconds on a virtual machine whose CPU
 went idle. So both sides watch the page without sleeping while a batch is being timed, and what the supervisor's clock holds
-besides the batch is below a microsecond. The page orders nothing else: answers come by the channel.
+besides the batch is one to three microseconds. Where both have to share a CPU, the supervisor naps instead. The page orders nothing else: answers come by the channel.
 """
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
 import time
 from collections.abc import Callable
 
+from opratchet.lab.memory import memory_file
+from opratchet.lab.progress import Witness
+
 READY, GO, DONE = range(3)
 SPIN_NS = 50_000_000  # a batch that lasts longer is not hurt by naps
 NAP_SECONDS = 2e-5
 LOOKS = 4096  # between looks whether the worker still lives
+TURNS = 1024  # after so many looks a worker lets others have its CPU
 
 
 class Flags:
@@ -34,44 +37,59 @@ class Flags:
     @classmethod
     def made(cls) -> Flags:
         """A new page."""
-        fd = os.memfd_create("flags", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(fd, mmap.PAGESIZE)
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
-        return cls(fd)
+        return cls(memory_file("flags", mmap.PAGESIZE))
 
-    def start_and_wait(self, timeout: float, is_gone: Callable[[], bool]) -> int:
+    def start_and_wait(
+        self,
+        timeout: float,
+        is_gone: Callable[[], bool],
+        *,
+        alone: bool = True,
+        witness: Witness | None = None,
+    ) -> tuple[int, int]:
         """The supervisor's side of a batch: start it as soon as the worker is ready, and wait for its end.
 
         Args:
-            timeout: Seconds that it may take.
+            timeout: Seconds that it may take, until the worker is ready included.
             is_gone: Whether the worker has ended; asked now and then.
+            alone: Whether the worker has a CPU that this process keeps off.
+            witness: What is looked at meanwhile, until it is overwritten.
 
         Returns:
-            Nanoseconds from the start to the end; or until the worker was gone, or the time over.
+            When it started and when it ended, nanoseconds; or when the worker was gone, or the time over.
         """
         self._batch += 1
-        begun = time.perf_counter_ns()
-        self._watch(READY, begun + round(timeout * 1e9), is_gone)
+        until = time.perf_counter_ns() + round(timeout * 1e9)
+        spin_ns = SPIN_NS if alone else 0
+        self._watch(READY, until, is_gone, spin_ns)
         words, number = self._words, self._batch
         start = time.perf_counter_ns()
         words[GO] = number
-        self._watch(DONE, start + round(timeout * 1e9), is_gone)
-        return time.perf_counter_ns() - start
+        if witness is not None:
+            self._look_at(witness, until)
+        self._watch(DONE, until, is_gone, spin_ns)
+        return start, time.perf_counter_ns()
 
-    def _watch(self, flag: int, until: int, is_gone: Callable[[], bool]) -> None:
+    def _look_at(self, witness: Witness, until: int) -> None:
+        """Watch until the poison is overwritten or the batch is over; the worker is not asked for, as this is short."""
+        words, number, until = (
+            self._words,
+            self._batch,
+            min(until, time.perf_counter_ns() + SPIN_NS),
+        )
+        while words[DONE] != number and not witness.is_gone() and witness.poisoned_at < until:
+            pass
+
+    def _watch(self, flag: int, until: int, is_gone: Callable[[], bool], spin_ns: int) -> None:
+        """Return when the flag is raised, the time is over or the worker gone; without sleeping at first."""
         words, number = self._words, self._batch
-        naps_from = time.perf_counter_ns() + SPIN_NS
-        while True:
+        naps_from = time.perf_counter_ns() + spin_ns
+        while (now := time.perf_counter_ns()) < until and not is_gone():
             for _ in range(LOOKS):
                 if words[flag] == number:
                     return
-            now = time.perf_counter_ns()
-            if now > until or is_gone():
-                return
-            while now > naps_from and words[flag] != number:
-                time.sleep(NAP_SECONDS)
-                if time.perf_counter_ns() > min(until, now + SPIN_NS):
-                    break
+                if now > naps_from:
+                    time.sleep(NAP_SECONDS)
 
     def wait_for_start(self) -> tuple[memoryview, int]:
         """The worker's side: say that it is ready, and wait for the start.
@@ -82,9 +100,11 @@ class Flags:
         self._batch += 1
         words, number = self._words, self._batch
         words[READY] = number
-        while words[GO] != number:
-            pass
-        return words, number
+        while True:
+            for _ in range(TURNS):
+                if words[GO] == number:
+                    return words, number
+            os.sched_yield()
 
     def close(self) -> None:
         """Give the page back; a second time does nothing."""

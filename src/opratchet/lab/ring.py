@@ -21,6 +21,7 @@ import numpy as np
 
 from opratchet.backend.base import TensorSpec
 from opratchet.lab.pool import Draw, Pool
+from opratchet.lab.progress import FEWEST_CALLS, Witness
 from opratchet.lab.tensors import Array, SharedTensors, numpy_dtype
 from opratchet.operator.model import InputSpec
 
@@ -116,6 +117,17 @@ class Ring:
                     f"as it was from element {start} on"
                 )
         return ""
+
+    def witness(self, calls: int) -> Witness | None:
+        """A poisoned byte of one call in the first half of the next batch; None where it has too few calls."""
+        if calls < FEWEST_CALLS:
+            return None
+        call = int(self._generator.integers(min(calls // 2, self._poisoned.sets)))
+        start, byte = self._poisoned.places[self.inputs]
+        slot = self.tensors.slots[self.inputs]
+        place = slot.offset + start * numpy_dtype(slot.spec.dtype).itemsize
+        due = (call + 2) / calls
+        return Witness(self.tensors.memory, call * self.tensors.stride + place, byte, due)
 
     def poison_all(self) -> None:
         """Poison the outputs of the first set wholly."""

@@ -24,7 +24,7 @@ from typing import IO
 from opratchet.errors import BadInput
 from opratchet.judge.floor import impossible
 from opratchet.lab.printed import Reader
-from opratchet.lab.supervisor import kill_tree
+from opratchet.lab.processes import kill_tree
 
 PER_SECOND = {"us": 1e6, "ms": 1e3, "s": 1.0}
 READ_BYTES = (

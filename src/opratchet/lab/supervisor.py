@@ -27,14 +27,14 @@ from opratchet.lab.effort import Effort
 from opratchet.lab.failure import MEMORY_SIGNS, WorkerFailed, died
 from opratchet.lab.flags import Flags
 from opratchet.lab.limits import Limits
-from opratchet.lab.processes import end, kill_tree, start, threads_of_user
+from opratchet.lab.processes import end, start, threads_of_user
+from opratchet.lab.progress import Progress, Witness
 from opratchet.lab.sandbox import Sandbox
 from opratchet.lab.tail import Tail
 from opratchet.ledger.words import Outcome
 
-__all__ = ["RunWorker", "Standing", "WorkerFailed", "kill_tree"]
-
 START_SECONDS = 60.0
+LAST_SECONDS = 0.5  # for the answer, where a batch ended at the last moment
 NO_SANDBOX = Sandbox()
 
 
@@ -133,10 +133,12 @@ class RunWorker:
         self._tail.handed_over()
         theirs.close()
         self._boxed = sandbox.active
+        self._cpu = cpu
         self._inside: list[int] = []
         self._pid = 0 if self._boxed else self.process.pid
         self._began: Standing | None = None
         self.effort = Effort(self._pid)
+        self.progress = Progress()
 
     @property
     def pid(self) -> int:
@@ -171,7 +173,11 @@ class RunWorker:
         return self._began.evidence(now) or self.effort.evidence()
 
     def timed(
-        self, message: Mapping[str, Any], timeout: float, look: Callable[[], str] = nothing_to_see
+        self,
+        message: Mapping[str, Any],
+        timeout: float,
+        look: Callable[[], str] = nothing_to_see,
+        witness: Witness | None = None,
     ) -> tuple[int, int]:
         """Have a batch run: nanoseconds by the worker's clock, and by ours.
 
@@ -182,22 +188,28 @@ class RunWorker:
             message: The command.
             timeout: Seconds that it may take.
             look: Looks for evidence as soon as the end is seen, before the worker has told of it by its answer.
+            witness: Shows while the batch runs whether its calls do their work as they are made.
 
         Raises:
             WorkerFailed: see `ask`; or there is evidence.
         """
         asked = time.perf_counter_ns()
         nonce = self._send(message, ())
-        passed = self._flags.start_and_wait(timeout, self._is_gone)
+        alone = os.sched_getaffinity(0) != {self._cpu}
+        start, end = self._flags.start_and_wait(
+            timeout, self._is_gone, alone=alone, witness=witness if alone else None
+        )
         evidence = look()
+        self.progress.saw(witness, start, end)
         self.effort.ended()
-        inside = _nanoseconds(self._answer(nonce, timeout))
+        left = timeout - (time.perf_counter_ns() - asked) / 1e9
+        inside = _nanoseconds(self._answer(nonce, max(left, LAST_SECONDS)))
         until_answer = time.perf_counter_ns() - asked
         if message["n"]:
             evidence = evidence or impossible_clock([(inside, until_answer)])
         if evidence:
             raise WorkerFailed(Outcome.CHEATED, evidence)
-        return inside, passed
+        return inside, end - start
 
     def _is_gone(self) -> bool:
         return self.process.poll() is not None

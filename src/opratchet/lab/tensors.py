@@ -6,7 +6,6 @@ without a name: nothing else on the machine can open it. `lab.ring` says what th
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from opratchet.backend.base import TensorSpec
 from opratchet.errors import BadInput
+from opratchet.lab.memory import memory_file
 
 ALIGNMENT = 64
 Array = NDArray[Any]
@@ -90,16 +90,14 @@ class SharedTensors:
         )
         return view
 
+    @property
+    def memory(self) -> mmap.mmap:
+        """All sets as they lie in memory."""
+        return self._map
+
     def close(self) -> None:
         """Give the descriptor back; the memory goes when the last view is gone."""
         os.close(self.fd)
-
-
-def memory_file(name: str) -> int:
-    """Descriptor of an empty memory file that nobody can make smaller again: who maps it would die by it."""
-    fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
-    return fd
 
 
 def _rounded(length: int, unit: int) -> int:

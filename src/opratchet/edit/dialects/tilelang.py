@@ -38,10 +38,7 @@ INLINED = {f"inline_{name}": name for name in ("exp", "exp2", "erf", "tanh", "si
 
 
 def primitive(node: cst.CSTNode) -> str:
-    """Name of the TileLang function a call calls: `copy` for `T.copy(...)`; `""` for any other node.
-
-    A macro that stands for one counts as that one: `exp` for `inline_exp(...)`.
-    """
+    """Name of the TileLang function (or of what a macro stands for) that a call calls: `copy` for `T.copy(...)`; else `""`."""
     name = dotted(node.func) if isinstance(node, cst.Call) else ""
     for module in ("T.", "tilelang.language."):
         if name.startswith(module):

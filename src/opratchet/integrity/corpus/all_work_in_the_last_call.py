@@ -2,11 +2,11 @@
 
 When the batch ends all outputs are right. What is saved is what every call costs beside the arithmetic.
 
-Caught: nothing is gained that counts, as all the arithmetic has to be done; and a batch of another size costs as much a call.
+Caught: while a batch runs, the supervisor looks whether the output of an early call is written when it should be.
 """
 
 FAMILY = "batching"
-ENDS = ("no_gain", "regressed", "cheated", "profile_invalid")
+ENDS = ("cheated",)
 
 
 def softmax(M, N, dtype="float32"):
