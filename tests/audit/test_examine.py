@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePath
 from typing import Any
@@ -77,6 +79,33 @@ def test_nothing_is_found_while_a_run_writes(tmp_path: Path) -> None:
     assert looks
     assert writing.result() == folder
     assert told(examine(folder)) == ""
+
+
+def test_nothing_is_found_between_any_two_writes_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer may be held up for long wherever it is: every step on the disk is looked at while nothing moves."""
+    folder = tmp_path / "norm" / "rmsnorm" / "perf_opt"
+    found: dict[str, str] = {}
+
+    def looking(real: Callable[..., Any], what: str) -> Callable[..., Any]:
+        def step(*args: Any, **more: Any) -> Any:
+            result = real(*args, **more)
+            if (folder / LEDGER).is_file() and (folder / LEDGER).stat().st_size:
+                looks[what] += 1
+                found[f"{what} {looks[what]}"] = told(examine(folder))
+            return result
+
+        return step
+
+    looks = Counter[str]()
+    for owner, name in ((Ledger, "append_all"), (Path, "replace"), (Path, "symlink_to")):
+        monkeypatch.setattr(owner, name, looking(getattr(owner, name), name))
+    record(tmp_path)
+    assert looks["append_all"] > 20
+    assert looks["replace"] > 20
+    assert looks["symlink_to"] == 1
+    assert {step: text for step, text in found.items() if text} == {}
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])

@@ -139,7 +139,11 @@ def _views(audit: Audit, replay: Replay) -> Iterator[Finding]:
         yield Finding("views", LEDGER, what, remark=True)
         return
     lines = [line for _number, line in replay.lines]
+    is_over = audit.complete and audit.running is None
     states = [replay.state]
-    if not audit.complete and not replay.contradicts:
+    if not is_over and not replay.contradicts:
         states = known_states(lines)
-    yield from view_findings(audit.folder, states, due=bool(refreshes(lines)))
+    written = refreshes(lines)
+    if not is_over and written and written[-1] == len(lines):
+        written.pop()  # the reports follow the event: they may be on their way, or the run broke off before them
+    yield from view_findings(audit.folder, states, due=bool(written))
