@@ -10,6 +10,7 @@ turns, in one run, on one CPU. Takes 10 to 20 minutes on a quiet machine; nothin
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -27,6 +28,7 @@ from opratchet.contest import measured_against
 from opratchet.judge.robust import trimmed
 from opratchet.lab.bench import Build, Lab, Rig
 from opratchet.lab.pairs import Timer, pairs, timing
+from opratchet.lab.sandbox import Sandbox
 from opratchet.ledger.means import geometric_mean
 from opratchet.operator.discover import Overrides
 from opratchet.operator.model import Operator, Workload
@@ -100,16 +102,19 @@ def torch_rig(lab: Lab, operator: Operator, build: Build) -> Rig:
                 name: value for name, value in offered.items() if name in operator.golden_parameters
             },
         }
-        path = lab.folder / f"torch-{workload.id}.json"
-        path.write_text(json.dumps(facts))
+        content = json.dumps(facts).encode()
+        path = lab.folder / "taken" / hashlib.sha256(content).hexdigest() / "torch.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
         artifacts[workload.id] = replace(build.artifacts[workload.id], path=str(path))
-    before = lab.backend.runtime
+    before = lab.backend.runtime, lab.sandbox
     os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
     lab.backend.runtime = "torch_runtime"  # type: ignore[misc]
+    lab.sandbox = Sandbox()  # the golden is trusted, and lies where no candidate may look
     try:
         return TorchRig(lab, Build(artifacts, 0.0))
     finally:
-        lab.backend.runtime = before  # type: ignore[misc]
+        lab.backend.runtime, lab.sandbox = before  # type: ignore[misc]
 
 
 def measure(place: str, out: Path, rounds: int) -> dict[str, Any]:

@@ -5,8 +5,8 @@ in processes of their own; tests of single edits load them here, and must not ch
 
 How long an example of a property test takes says something of the machine and of what else runs there, nothing of the property.
 
-The lock of a device lies in the folder for temporary files. Each process of the tests has a folder of its own, so that no test
-waits for a run on the same machine that has nothing to do with it.
+Each process of the tests has a folder of its own for temporary files and for the locks of devices, so that no test waits for a
+run on the same machine that has nothing to do with it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LIBM = ctypes.CDLL(ctypes.util.find_library("m") or "libm.so.6")
 @pytest.fixture(autouse=True, scope="session")
 def own_temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A folder for what is temporary, of this process and of all that it starts."""
-    os.environ["TMPDIR"] = str(tmp_path_factory.mktemp("temporary"))
+    os.environ["TMPDIR"] = os.environ["OPRATCHET_LOCKS"] = str(tmp_path_factory.mktemp("temporary"))
     tempfile.tempdir = None
 
 

@@ -164,7 +164,7 @@ def header(lab: Lab, options: Options) -> RunStarted:
         project=operator.project,
         source=operator.source.name,
         source_sha256=sha256(operator.text),
-        backend=lab.backend.name,
+        backend=operator.backend,
         flow=operator.flow,
         metric_kind=lab.backend.metric_kind,
         machine=read_machine().record(),

@@ -10,12 +10,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from opratchet.backend.registry import BACKENDS
 from opratchet.cli.main import run
 from opratchet.contest import Match
 from opratchet.lab.bench import Rig
 from opratchet.operator.model import Workload
-from tests.cli.toy import NAME
 from tests.clock import ScriptedClock
 
 
@@ -38,6 +36,5 @@ class HeldClock(ScriptedClock):
 
 
 if __name__ == "__main__":
-    BACKENDS[NAME] = NAME
     with HeldClock().ticking():
         run()

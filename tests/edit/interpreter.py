@@ -58,7 +58,7 @@ def copy(source: Any, target: Any) -> None:
             target[index] = source[index]
 
 
-def language(block: int, garbage: float) -> SimpleNamespace:
+def language(block: int, garbage: np.random.Generator) -> SimpleNamespace:
     """What the source calls `T`, for one block of the grid."""
 
     @contextmanager
@@ -73,7 +73,7 @@ def language(block: int, garbage: float) -> SimpleNamespace:
         Tensor=lambda shape, dtype: None,
         Kernel=one_block,
         ceildiv=lambda a, b: -(-a // b),
-        alloc_local=lambda shape, dtype: np.full(shape, garbage),
+        alloc_local=lambda shape, dtype: garbage.normal(size=shape),
         serial=range,
         grid=lambda *sizes: itertools.product(*map(range, sizes)),
         copy=copy,
@@ -83,9 +83,10 @@ def language(block: int, garbage: float) -> SimpleNamespace:
     )
 
 
-def interpret(source: KernelSource, x: np.ndarray, block_m: int, garbage: float) -> np.ndarray:
-    """Output Y of the kernel for the input X [M, N]."""
-    out = Tensor(np.full(x.shape, garbage))
+def interpret(source: KernelSource, x: np.ndarray, block_m: int, seed: int) -> np.ndarray:
+    """Output Y of the kernel for the input X [M, N]; the seed says what is in memory that nobody has set."""
+    garbage = np.random.default_rng(seed)
+    out = Tensor(garbage.normal(size=x.shape))
     for block in range(-(-x.shape[0] // block_m)):
         scope: dict[str, Any] = {"T": language(block, garbage)}
         exec(source.text.removeprefix(HEAD), scope)

@@ -11,6 +11,8 @@ from opratchet.edit.rewrites.drop_copy_in import DropCopyIn
 from opratchet.edit.rewrites.drop_copy_out import DropCopyOut
 from opratchet.edit.rewrites.fuse_loops import FuseLoops
 from opratchet.edit.rewrites.inline_buffer import InlineBuffer
+from opratchet.edit.rewrites.keep_in_output import KeepInOutput
+from opratchet.edit.rewrites.lanes import Lanes
 from opratchet.edit.rewrites.merge_buffers import MergeBuffers
 from opratchet.edit.source import KernelSource
 from tests.edit.running import assert_matches_golden, run
@@ -325,3 +327,71 @@ for i, j in T.grid(block_M, N):
 """)
     (inputs, output) = run(after(source, InlineBuffer()), tmp_path, M=33, N=100)
     torch.testing.assert_close(output, 2.0 * (inputs[0] - 1.0))
+
+
+KEPT = """
+x = T.alloc_local((block_M, N), dtype)
+y = T.alloc_local((block_M, N), dtype)
+s = T.alloc_local((block_M,), dtype)
+T.copy(X[bx * block_M, 0], x)
+for i, j in T.grid(block_M, N):
+    y[i, j] = x[i, j] * x[i, j]
+for i in T.serial(block_M):
+    s[i] = 1.0
+    for j in T.serial(N // 2):
+        s[i] += y[i, j * 2 + 1]
+for i, j in T.grid(block_M, N):
+    Y[bx * block_M + i, j] = y[i, j] / s[i]
+"""
+
+
+def test_keep_in_output_changes_values_in_their_place() -> None:
+    source = kernel(KEPT)
+    gone, came = changed(source, edit(KeepInOutput(), source, "y").text)
+    assert gone == [
+        "y = T.alloc_local((block_M, N), dtype)",
+        "y[i, j] = x[i, j] * x[i, j]",
+        "s[i] += y[i, j * 2 + 1]",
+        "Y[bx * block_M + i, j] = y[i, j] / s[i]",
+    ]
+    assert came == [
+        "Y[bx * block_M + i, j] = x[i, j] * x[i, j]",
+        "s[i] += Y[bx * block_M + i, j * 2 + 1]",
+        "Y[bx * block_M + i, j] = Y[bx * block_M + i, j] / s[i]",
+    ]
+
+
+@pytest.mark.tilelang
+def test_softmax_kept_in_its_output_matches_the_golden(tmp_path: Path) -> None:
+    source = example("softmax")
+    lanes = after(after(source, Lanes(), "row_sum:16"), DropCopyOut())
+    text = edit(KeepInOutput(), lanes, "y").text
+    assert "T.exp(x[i, j] - row_max[i])" in text
+    assert "lanes[lane] += Y[bx * block_M + i, j * 16 + lane]" in text
+    assert_matches_golden(text, source, tmp_path, M=33, N=1000)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("y[i, j] / s[i]", "y[i, 0] / s[i]", "not set from `y` element for element"),
+        ("Y[bx * block_M + i, j]", "Y[bx * block_M + i, N - j]", "element for element"),
+        ("in T.grid(block_M, N):\n    Y", "in T.grid(block_M, N // 2):\n    Y", "for element"),
+        ("s[i] = 1.0", "Y[i, 0] = 1.0", "used elsewhere"),
+        ("s[i] = 1.0", "T.reduce_sum(y, s, dim=1)", "used as a whole"),
+        ("s[i] = 1.0", "s[i] = y[0, 0]", "besides the one at hand"),
+        (
+            "y = T.alloc_local((block_M, N), dtype)",
+            "y = T.alloc_local((block_M, N), 'float16')",
+            "dtype",
+        ),
+        ("for i in T.serial(block_M):", "o = bx\nfor i in T.serial(block_M):", "place of the tile"),
+    ],
+)
+def test_keep_in_output_refuses(old: str, new: str, why: str) -> None:
+    body = KEPT.replace(old, new)
+    if "o = bx" in new:
+        body = body.replace("Y[bx *", "Y[o *")
+    found = outcome(KeepInOutput(), kernel(body))
+    told = found.why if not isinstance(found, list) else str([e.title for e in found])
+    assert why in told

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from opratchet.backend.registry import BACKENDS
 from opratchet.cli.main import run
-from tests.faults.backend import NAME
 from tests.faults.scene import scripted_clock
 
 if __name__ == "__main__":
-    BACKENDS[NAME] = NAME
     with scripted_clock():
         run()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import psutil
 import pytest
 
 from opratchet.errors import LedgerError
+from opratchet.ledger.events import TrialStarted
 from opratchet.ledger.state import RunState, fold
 from opratchet.ledger.store import LEDGER, Ledger, read_lines
 from tests.faults.conftest import ROOT, environment
@@ -50,6 +54,31 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished")
     play(folder)
     return folder
+
+
+@pytest.mark.parametrize("late", [0.0, 0.02, 0.3])
+def test_workers_that_somebody_else_kills_change_no_decision(
+    tmp_path: Path, finished: Path, late: float
+) -> None:
+    """As the system does when its memory runs out: with every trial that begins, all processes that start workers."""
+    strikes: list[threading.Timer] = []
+
+    def strike() -> None:
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                if "opratchet.lab.nursery" in process.cmdline():
+                    process.kill()
+
+    def after(ledger: Ledger) -> None:
+        if isinstance(ledger.lines[-1].event, TrialStarted):
+            strikes.append(threading.Timer(late, strike))
+            strikes[-1].start()
+
+    play(tmp_path, after=after)
+    for one in strikes:
+        one.join()
+    assert len(strikes) == 4
+    assert decisions(tmp_path / "out") == decisions(finished / "out")
 
 
 def cut(finished: Path, folder: Path, end: int) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from opratchet.lab import pairs
-from opratchet.lab.pairs import device_lock
+from opratchet.lab.pairs import device_lock, lock_folder
 from opratchet.ledger import store
 from opratchet.ledger.state import fold
 from opratchet.ledger.store import LEDGER, Ledger, holder, read_lines
@@ -62,7 +61,7 @@ def test_a_run_waits_for_the_device_as_long_as_another_has_it(
     from tests.faults.scene import operator_in
 
     with Lab(operator_in(tmp_path)) as lab:
-        lock = Path(tempfile.gettempdir()) / f"opratchet-{lab.backend.device()}{lab.cpu}.lock"
+        lock = lock_folder() / f"opratchet-{lab.backend.device()}{lab.cpu}.lock"
     with lock.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         process = started("tune", operator, *TUNE)

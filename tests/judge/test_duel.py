@@ -21,7 +21,7 @@ from opratchet.judge.decision import (
     Rule,
     Verdict,
 )
-from opratchet.judge.duel import CALIBRATION, Arena, calibrate, duel
+from opratchet.judge.duel import CALIBRATION, PROMISING, Arena, calibrate, duel
 from opratchet.judge.spread import Spread
 from tests.judge.machines import MODELS, NAME, WEIGHTS, Machine, SimulatedBout
 
@@ -131,11 +131,36 @@ def test_the_budget_of_time_ends_it_as_inconclusive(monkeypatch: pytest.MonkeyPa
     found = duel(partial(machine.bout, 0.03), RULE, spread, WEIGHTS, seconds=0.0)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert found.ratio.processes <= CLOSE_BOUTS
-    machine.begin_trial()
-    start = clock.monotonic()
-    duel(partial(machine.bout, 0.03), RULE, spread, WEIGHTS, seconds=2.0)
-    # It looks ahead by the mean cost of the bouts so far, which the longer first one makes high.
-    assert clock.monotonic() - start <= 2.5
+    for gain, limit in ((0.0, 2.0), (0.03, 2.0 * PROMISING)):
+        machine.begin_trial()
+        start = clock.monotonic()
+        duel(partial(machine.bout, gain), RULE, spread, WEIGHTS, seconds=2.0)
+        # It looks ahead by what the bouts so far have cost.
+        assert clock.monotonic() - start <= 1.25 * limit
+
+
+def test_a_gain_that_shows_gets_the_time_to_be_made_sure_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = []
+    for seed in range(20):
+        machine, spread = known(STATES, seed)
+        clock = Clock(machine)
+        monkeypatch.setattr(room, "time", clock)
+        machine.begin_trial()
+        found.append(duel(partial(machine.bout, 0.08), RULE, spread, WEIGHTS, seconds=0.5))
+    assert sum(one.verdict is Verdict.FASTER for one in found) >= 18
+
+
+def test_a_gain_is_found_where_the_incumbent_is_much_calmer_than_the_baseline_was() -> None:
+    """What was learned of the spread on noisy samples is uncertain; it must not make precise ones worthless."""
+    for seed in range(10):
+        _noisy, spread = known("gaussian 1.1 %", seed)
+        calm = Machine(MODELS["gaussian 0.3 %"], seed)
+        calm.begin_trial()
+        found = duel(partial(calm.bout, 0.20), RULE, spread, WEIGHTS)
+        assert found.verdict is Verdict.FASTER
+        assert found.ratio.processes <= CLOSE_BOUTS
 
 
 class Clock:

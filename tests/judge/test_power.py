@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from opratchet.judge import duel as sampling_room
 from opratchet.judge.decision import TOTAL, Logs, Rule, Verdict
-from opratchet.judge.duel import duel
+from opratchet.judge.duel import PROMISING, duel
 from opratchet.judge.power import Sampling, noncentrality, share_interval, told_apart
 from opratchet.judge.spread import Spread
 
@@ -98,7 +98,7 @@ def test_the_gain_that_is_named_is_found_nine_times_out_of_ten_and_a_smaller_one
     monkeypatch: pytest.MonkeyPatch, process: float, sampling: Sampling
 ) -> None:
     named = told_apart(RULE, known(process), sampling, SECONDS)
-    assert named.seconds <= SECONDS
+    assert named.seconds <= PROMISING * SECONDS
     assert share_found(monkeypatch, process, sampling, named.gain) >= 0.78
     assert share_found(monkeypatch, process, sampling, 0.7 * named.gain) <= 0.6
 
@@ -109,7 +109,7 @@ def test_where_hardly_two_bouts_fit_into_the_time_the_named_gain_is_on_the_safe_
     # A win is confirmed in as many bouts as that takes, whatever the time; smaller gains profit from it too.
     sampling = Sampling(0.01**2, 2.0, 0.003)
     named = told_apart(RULE, known(1e-4), sampling, SECONDS)
-    assert named.seconds <= SECONDS
+    assert named.seconds <= PROMISING * SECONDS
     assert share_found(monkeypatch, 1e-4, sampling, named.gain) >= 0.9
 
 
@@ -175,5 +175,4 @@ def test_thenoncentrality_is_found_for_any_quantile(freedom: float, quantile: fl
 def test_where_almost_nothing_is_known_of_the_spread_there_is_an_answer_all_the_same() -> None:
     spread = Spread({TOTAL: 1e-6}, {TOTAL: 0.3}, {TOTAL: 0.3 * 1e-4})
     found = told_apart(RULE, spread, Sampling(1e-4, bout_seconds=5.0, pair_seconds=0.002), SECONDS)
-    assert found.gain > 1.0
-    assert math.isfinite(found.gain)
+    assert 0.5 < found.gain < math.inf

@@ -142,3 +142,21 @@ def test_own_and_within_variance_are_those_of_numpy() -> None:
     some = [Centre(0.1, 1.0, 3), Centre(0.3, 3.0, 3)]
     assert own_variance(some) == pytest.approx(0.02)
     assert within_variance(some) == pytest.approx(2.0)
+
+
+@given(
+    st.integers(0, 20),
+    st.floats(1e-9, 1e-3),
+    st.floats(0.0, 1.0),
+    st.sampled_from([0.95, 0.999987]),
+)
+def test_more_precise_samples_hardly_ever_make_an_interval_wider(
+    seed: int, noisy: float, share: float, confidence: float
+) -> None:
+    """However little is known of the spread, so that only it is left to doubt."""
+    _machine, spread = learned("gaussian 1.1 %", seed)
+    one, other = (
+        spread.pooled(TOTAL, units([0.1], variance)).margin(confidence)
+        for variance in (noisy, noisy * share)
+    )
+    assert other <= 1.3 * one

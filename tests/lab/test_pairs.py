@@ -1,14 +1,26 @@
-"""How batches are sized, warmed up and ordered, on a rig whose clock is a script."""
+"""How batches are sized, warmed up and ordered, on a rig whose clock is a script; and the lock of the device that they run on."""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import tempfile
 from collections.abc import Callable
 from itertools import islice
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from opratchet.lab.pairs import BATCH_NS, OVERHEAD, Timer, pairs
+from opratchet.lab.pairs import (
+    BATCH_NS,
+    LOCKS,
+    OVERHEAD,
+    Timer,
+    device_lock,
+    lock_folder,
+    pairs,
+)
 from opratchet.operator.model import Workload
 
 W = Workload("w", {"N": 8})
@@ -105,3 +117,28 @@ def test_the_first_call_of_a_process_is_never_in_a_pair() -> None:
     taken = list(islice(stream, 4))
     assert seen.count(0) == 2
     assert max(cast(float, pair.incumbent.ns) for pair in taken) < 60_000
+
+
+def test_runs_meet_at_one_lock_whatever_their_folders_for_temporary_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("OPRATCHET_LOCKS")
+    found = []
+    for name in ("one", "other"):
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / name))
+        found.append(lock_folder())
+    assert found[0] == found[1] == Path(next(p for p in LOCKS if os.access(p, os.W_OK)))
+    monkeypatch.setenv("OPRATCHET_LOCKS", str(tmp_path))
+    assert lock_folder() == tmp_path
+
+
+def test_a_lock_that_may_only_be_read_is_a_lock_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPRATCHET_LOCKS", str(tmp_path))
+    with device_lock("cpu9"):
+        path = tmp_path / "opratchet-cpu9.lock"
+        assert path.stat().st_mode & 0o777 == 0o644
+    path.chmod(0o444)
+    with device_lock("cpu9"), path.open() as file, pytest.raises(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

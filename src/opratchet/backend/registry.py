@@ -17,14 +17,24 @@ def get_backend(name: str) -> Backend:
     """The backend of that name; `package.module:Class` names one that is not registered here.
 
     Raises:
-        BadInput: there is none.
+        BadInput: there is none, or what is named cannot be loaded.
     """
     place = BACKENDS.get(name, name)
     if ":" not in place:
         raise BadInput(
             f"unknown backend `{name}`", fix=f"Known backends: {', '.join(sorted(BACKENDS))}."
         )
-    module, cls = place.split(":")
-    backend = getattr(import_module(module), cls)()
-    assert isinstance(backend, Backend)
+    module, _, cls = place.partition(":")
+    try:
+        backend = getattr(import_module(module), cls)()
+    except (ImportError, ValueError, AttributeError, TypeError) as error:
+        raise BadInput(f"the backend `{name}` cannot be loaded: {error}", fix=_FIX) from None
+    if not isinstance(backend, Backend):
+        raise BadInput(f"`{name}` is no backend: it is a {type(backend).__name__}", fix=_FIX)
     return backend
+
+
+_FIX = (
+    "Name a subclass of opratchet.backend.base.Backend as package.module:Class; the package has to be importable "
+    "where opratchet runs."
+)

@@ -52,7 +52,7 @@ def measure_operator(operator: Operator, sandbox: Sandbox, *, as_json: bool) -> 
             }
         )
         return
-    console.print(f"{operator.name}   {lab.backend.name}   {lab.backend.metric_kind.value}")
+    console.print(f"{operator.name}   {operator.backend}   {lab.backend.metric_kind.value}")
     for record in accuracy:
         console.print(
             f"accuracy  {record.workload}   {record.output} pass, largest absolute error {record.max_abs:.1e}",

@@ -36,7 +36,7 @@ def load_as_recorded(path: Path, out: Path | None) -> tuple[Operator, Path]:
             raise BadInput(
                 f"the operator ({run.source}) does not lie beside this folder",
                 where=str(folder),
-                fix=f"Name both: opratchet resume OPERATOR --out {folder}",
+                fix=f"Name both: the operator, and --out {folder}",
             )
     operator = load(path, Overrides(backend=run.backend, flow=run.flow))
     return replace(operator, target=run.target), folder

@@ -19,6 +19,7 @@ from opratchet.edit.rewrites.hoist_expression import HoistExpression
 from opratchet.edit.rewrites.inline_buffer import InlineBuffer
 from opratchet.edit.rewrites.inline_math import InlineMath
 from opratchet.edit.rewrites.interchange import Interchange
+from opratchet.edit.rewrites.keep_in_output import KeepInOutput
 from opratchet.edit.rewrites.lanes import Lanes
 from opratchet.edit.rewrites.local_accumulator import LocalAccumulator
 from opratchet.edit.rewrites.merge_buffers import MergeBuffers
@@ -44,6 +45,7 @@ STRATEGIES: dict[str, Strategy] = {
         DropCopies(),
         DropCopyIn(),
         DropCopyOut(),
+        KeepInOutput(),
         InlineBuffer(),
         MergeBuffers(),
         FuseLoops(),

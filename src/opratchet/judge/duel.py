@@ -17,6 +17,7 @@ from opratchet.judge.decision import (
     BOUT_LOOKS,
     CLOSE_BOUTS,
     FIRST_LOOKS,
+    PLAIN,
     TOTAL,
     Decision,
     Logs,
@@ -34,6 +35,10 @@ SIZES = (6, 12, 24, 60)
 CALIBRATION = 10  # bouts of the baseline against itself
 # Standard error of a bout, as a part of the minimum effect, beyond which more samples in it are pointless.
 FINE = 0.5
+# What opening a pair of processes takes, in pairs: loading, sizing batches, warming up.
+OPENING = 60
+# How many times as long a comparison may take in which a gain shows.
+PROMISING = 4.0
 
 
 class Bout(Protocol):
@@ -61,14 +66,19 @@ def duel(
         rule: When a candidate counts as faster.
         spread: What fresh processes alone do to a timing here.
         weights: Weight of each workload in the aggregate.
-        seconds: Wall time after which no bout is begun, as far as can be foreseen; but a win is confirmed.
+        seconds: Wall time after which no bout is begun, as far as can be foreseen; `PROMISING` times as much where a gain
+            shows, and a win is confirmed whatever that takes.
     """
     start = time.monotonic()
     decision, tally = _first(arena, rule, spread, weights)
-    size = _size(tally, rule, spread)
+    first, size = tally.pairs, size_for(_needed(tally, rule, spread))
     for look in BOUT_LOOKS:
-        foreseen = (time.monotonic() - start) / tally.bouts * look
-        if decision.verdict is not None or (foreseen > seconds and not _is_winning(decision, look)):
+        if decision.verdict is not None:
+            break
+        foreseen = (
+            (time.monotonic() - start) * cost(look, first, size) / cost(tally.bouts, first, size)
+        )
+        if foreseen > allowed(tally, spread, seconds) and not _is_winning(decision, look):
             break
         while tally.bouts < look and not is_vain(tally, rule, spread):
             with arena() as bout:
@@ -80,6 +90,20 @@ def duel(
     if decision.verdict is None:
         return replace(decision, verdict=Verdict.INCONCLUSIVE)
     return decision
+
+
+def cost(bouts: int, first: int, size: int) -> int:
+    """What so many bouts take, counted in pairs: the first, further ones of a size, and the opening of each."""
+    return first + (bouts - 1) * size + bouts * OPENING
+
+
+def allowed(tally: Tally, spread: Spread, seconds: float) -> float:
+    """The time for a comparison: longer where a gain shows by plain confidence and only has to be made sure of.
+
+    How long is sampled decides nothing by itself, so that this costs no error.
+    """
+    shows = spread.pooled(TOTAL, tally.units[TOTAL]).interval(PLAIN)[0] > 0.0
+    return seconds * PROMISING if shows else seconds
 
 
 def _is_winning(decision: Decision, look: int) -> bool:
@@ -112,11 +136,6 @@ def _first(
     return decision, tally
 
 
-def _size(first: Tally, rule: Rule, spread: Spread) -> int:
-    """Pairs of each further bout."""
-    return size_for(_needed(first, rule, spread))
-
-
 def size_for(needed: float) -> int:
     """Pairs of a bout where so many would make its own error small: no more, as several bouts average that out too."""
     return max((size for size in SIZES if size <= needed), default=SIZES[0])
@@ -124,9 +143,12 @@ def size_for(needed: float) -> int:
 
 def _needed(first: Tally, rule: Rule, spread: Spread) -> float:
     """Pairs that make a bout's own error small against the spread of processes or the minimum effect: more are in vain."""
-    within = within_variance(first.units[TOTAL])
-    bearable = max(spread.variance(TOTAL), (FINE * rule.minimum_effect) ** 2)
-    return first.pairs * within / bearable
+    return first.pairs * within_variance(first.units[TOTAL]) / bearable(rule, spread)
+
+
+def bearable(rule: Rule, spread: Spread) -> float:
+    """Variance of a bout's own samples that needs no more of them."""
+    return max(spread.variance(TOTAL), spread.least(TOTAL), (FINE * rule.minimum_effect) ** 2)
 
 
 def calibrate(

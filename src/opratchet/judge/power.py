@@ -40,7 +40,7 @@ from opratchet.judge.decision import (
     looked_for,
     vain_at,
 )
-from opratchet.judge.duel import FINE, size_for
+from opratchet.judge.duel import PROMISING, bearable, cost, size_for
 from opratchet.judge.robust import FEWEST, TRIM, Centre
 from opratchet.judge.spread import Spread
 
@@ -92,7 +92,7 @@ def told_apart(
         rule: When a candidate counts as faster.
         spread: What fresh processes alone do to a timing.
         sampling: What samples cost, and what one is worth.
-        seconds: Time limit of a comparison.
+        seconds: Time limit of a comparison; one in which a gain shows may take `PROMISING` times as long.
         power: How often it has to be found, 0 to 1.
     """
     found: list[ToldApart] = []
@@ -124,15 +124,16 @@ class _Look:
 
 def _looks(rule: Rule, spread: Spread, sampling: Sampling, seconds: float) -> Iterator[_Look]:
     """The looks that `duel` comes to within the time, where nothing ends it sooner."""
-    bearable = max(spread.variance(TOTAL), (FINE * rule.minimum_effect) ** 2)
-    enough = sampling.pair_variance / bearable
+    enough = sampling.pair_variance / bearable(rule, spread)
     first = next((size for size in FIRST_LOOKS if size >= enough), FIRST_LOOKS[-1])
     pairs = size_for(enough)
     bout = sampling.bout_seconds + pairs * sampling.pair_seconds
     beyond = (first - pairs) * sampling.pair_seconds
     before = 1
     for bouts in (1, *BOUT_LOOKS):
-        if bouts > 1 and (before * bout + beyond) / before * bouts > seconds:
+        spent = before * bout + beyond
+        foreseen = spent * cost(bouts, first, pairs) / cost(before, first, pairs)
+        if bouts > 1 and foreseen > seconds * PROMISING:
             return
         yield _Look(bouts, first, pairs, bouts * bout + beyond)
         before = bouts

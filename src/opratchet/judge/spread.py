@@ -21,6 +21,8 @@ from opratchet.ledger.words import Variance
 
 # An own spread is believed against the pooled one where chance makes so large a one so rarely.
 SURPRISE = 0.025
+# Standard errors of the spread that a variance holds at least.
+LEAST_SURE = 3.0
 
 
 @dataclass
@@ -80,13 +82,22 @@ class Spread:
         known = self.freedom.get(name, 0.0)
         return max(0.0, self.excess[name] / known) if known else 0.0
 
+    def least(self, name: str) -> float:
+        """Variance that one pair of processes is taken to have at least: `LEAST_SURE` standard errors of the spread."""
+        return LEAST_SURE * self._uncertainty(name)
+
+    def _uncertainty(self, name: str) -> float:
+        known = self.freedom.get(name, 0.0)
+        return math.sqrt(self.doubt[name]) / known if known else 0.0
+
     def pooled(self, name: str, units: Sequence[Centre]) -> Centre:
         """Mean over pairs of processes, its variance and degrees of freedom.
 
         The variance of a pair of processes is expected to be the pooled spread plus what its samples explain, with the
         degrees of freedom of F. E. Satterthwaite, Biometrics Bulletin 2 (1946) 110-114. The spread is as uncertain as the
-        whole variances that it was learned from, however small it came out. What the pairs at hand differ
-        from one another is pooled with that. Where they differ more than chance allows, or nothing is known
+        whole variances that it was learned from, however small it came out; where samples say much more than that, the
+        variance is taken to be `LEAST_SURE` times that uncertainty. What the pairs at hand differ from one another is pooled
+        with that. Where they differ more than chance allows, or nothing is known
         yet, only their own variance counts.
         """
         value = float(np.mean([unit.value for unit in units]))
@@ -107,9 +118,10 @@ class Spread:
         if not known or between + within == 0.0:
             return 0.0, known
         inner = sum(unit.freedom for unit in units)
-        total = between + within
+        # A variance may be taken too large; one known on less than one degree of freedom says nothing at all.
+        total = max(between + within, self.least(name))
         # Squares of variances would underflow where a sample hardly varies.
-        of_spread, of_samples = math.sqrt(self.doubt[name]) / known / total, within / total
+        of_spread, of_samples = self._uncertainty(name) / total, within / total
         return total, 1.0 / (of_spread * of_spread + of_samples * of_samples / inner)
 
 

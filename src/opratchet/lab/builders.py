@@ -27,6 +27,7 @@ from opratchet.lab.tail import Tail
 from opratchet.ledger.words import Outcome
 
 IMPORT_SECONDS = 180.0
+STARTS = 3  # of a nursery that ends before it is ready
 ANSWER_SECONDS = 15.0  # a nursery that does not answer for so long is taken for dead
 LAST_SECONDS = 2.0  # for one that has hung up, as it does when it dies
 GLANCE = 0.25  # seconds between two looks at what a worker leaves behind
@@ -44,6 +45,9 @@ class Nursery:
         limits: Limits of its workers.
         sandbox: What stands around it; None for the golden's, which is trusted.
         jobs: The folder that holds the jobs' folders, the only one that can be written to in the sandbox.
+
+    Attributes:
+        losses: How often the process was found to be gone.
     """
 
     def __init__(
@@ -62,6 +66,7 @@ class Nursery:
         self._lock = threading.RLock()
         self._processes = processes.threads_of_user() + limits.processes
         self._halts = processes.halts()
+        self.losses = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -95,17 +100,21 @@ class Nursery:
         )
 
     def wait_ready(self, timeout: float = IMPORT_SECONDS) -> None:
-        """Wait until the heavy modules are imported.
+        """Wait until the heavy modules are imported. A process that is killed meanwhile is started again.
 
         Raises:
             EnvironmentMissing: one of them cannot be imported.
         """
         with self._lock:
-            self._renew_if_needed()
-            if self._ready:
-                return
-            reply = self._first_answer(timeout)
-            self._ready = "error" not in reply
+            for _ in range(STARTS):
+                self._renew_if_needed()
+                if self._ready:
+                    return
+                reply = self._first_answer(timeout)
+                self._ready = "error" not in reply
+                if "ended" not in reply:
+                    break
+                self._lose()
         if not self._ready:
             raise EnvironmentMissing(
                 f"the backend's packages cannot be imported: {reply['error']}",
@@ -115,9 +124,14 @@ class Nursery:
     def _first_answer(self, timeout: float) -> dict[str, Any]:
         try:
             return self.channel.receive(timeout)[0]
-        except (ChannelClosed, TimeoutError):
-            said = self._log.read_text("utf-8", "replace").strip().splitlines()[-1:]
-            return {"error": "; ".join(["the process ended or did not answer in time", *said])}
+        except TimeoutError:
+            return {"error": self._with_last_line("the process did not answer in time")}
+        except ChannelClosed:
+            return {"error": self._with_last_line("the process ended"), "ended": True}
+
+    def _with_last_line(self, what: str) -> str:
+        said = self._log.read_text("utf-8", "replace").strip().splitlines()[-1:]
+        return "; ".join([what, *said])
 
     def _renew_if_needed(self) -> None:
         """Start a new process where the old one is lost, or shows what has come into being and is to be hidden."""
@@ -175,7 +189,7 @@ class Nursery:
                     self.channel.send(message, fds)
                     return int(self.channel.receive(ANSWER_SECONDS)[0]["pid"])
                 except (ChannelClosed, TimeoutError):
-                    self._lost = True
+                    self._lose()
         raise WorkerFailed(Outcome.CRASHED, "the process that starts build workers is gone")
 
     def end(self, pid: int, grace: float) -> int:
@@ -192,10 +206,14 @@ class Nursery:
             try:
                 status = int(self.channel.ask(message, ANSWER_SECONDS)["status"])
             except (ChannelClosed, TimeoutError):
-                self._lost = True
+                self._lose()
                 self._give_up()
                 return 0
         return as_signal(status)
+
+    def _lose(self) -> None:
+        self._lost = True
+        self.losses += 1
 
     def _give_up(self) -> None:
         """End the process and everything below it."""

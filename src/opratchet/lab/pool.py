@@ -53,6 +53,8 @@ class Pool:
         # Arithmetic in float16 is slow on a CPU, and in integers of 8 bits it overflows.
         self._dtype = np.dtype(np.int64) if self._integer else np.result_type(dtype, np.float32)
         self._numbers = self._drawn(spec.size + self._play)
+        self._scratch = np.empty(spec.size, self._dtype)
+        self._mixed = np.empty(0 if dtype == self._dtype else spec.size, self._dtype)
 
     @property
     def _width(self) -> float:
@@ -75,21 +77,28 @@ class Pool:
         """Write an input into memory; the same draw gives the same bits every time."""
         first = self._numbers[draw.first : draw.first + self._size]
         second = self._numbers[draw.second : draw.second + self._size]
-        mixed = self._turned if self._normal else self._shifted
-        out[...] = mixed(first, second, draw.mix).reshape(out.shape)
+        mix = self._turned if self._normal else self._shifted
+        flat = out.reshape(-1)
+        if flat.dtype == self._dtype:
+            mix(first, second, draw.mix, flat)
+        else:
+            mix(first, second, draw.mix, self._mixed)
+            flat[...] = self._mixed
 
-    def _turned(self, first: Array, second: Array, mix: float) -> Array:
+    def _turned(self, first: Array, second: Array, mix: float, out: Array) -> None:
         angle, number = 2.0 * math.pi * mix, self._dtype.type
-        mixed: Array = first * number(math.cos(angle))
-        mixed += second * number(math.sin(angle))
-        mixed += number(self._wanted.a)
-        return mixed
+        np.multiply(first, number(math.cos(angle)), out=out)
+        np.multiply(second, number(math.sin(angle)), out=self._scratch)
+        out += self._scratch
+        if self._wanted.a:
+            out += number(self._wanted.a)
 
-    def _shifted(self, first: Array, second: Array, mix: float) -> Array:
+    def _shifted(self, first: Array, second: Array, mix: float, out: Array) -> None:
         number, width = self._dtype.type, self._dtype.type(self._width)
-        mixed: Array = first + second
-        mixed += number(mix * self._width)
-        if width:
-            np.fmod(mixed, width, out=mixed)
-        mixed += number(self._wanted.a)
-        return mixed
+        np.add(first, second, out=out)
+        out += number(mix * self._width)
+        for _ in range(2):  # below three widths; a division takes ten times as long
+            np.multiply(out >= width, width, out=self._scratch)
+            out -= self._scratch
+        if self._wanted.a:
+            out += number(self._wanted.a)

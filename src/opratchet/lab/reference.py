@@ -10,9 +10,11 @@ from pathlib import Path
 from opratchet.backend.base import TensorSpec
 from opratchet.errors import BadInput
 from opratchet.lab.builders import Nursery
+from opratchet.lab.channel import ChannelClosed
 from opratchet.lab.failure import WorkerFailed
 from opratchet.lab.limits import Limits
 from opratchet.lab.tensors import Array, SharedTensors
+from opratchet.ledger.words import Outcome
 from opratchet.operator.model import Operator, Workload
 
 
@@ -39,11 +41,24 @@ def split_tensors(
     return list(tensors[:count]), list(tensors[count:])
 
 
+class ReferenceLost(Exception):
+    """The golden's worker is gone: killed, e.g. because the system ran out of memory, or crashed by the golden.
+
+    Attributes:
+        refusal: What to tell when it happens again.
+    """
+
+    def __init__(self, refusal: BadInput) -> None:
+        super().__init__(str(refusal))
+        self.refusal = refusal
+
+
 class Reference:
     """The golden of one operator, computed in a worker of its own.
 
     Raises:
         BadInput: the original source cannot be run, or has no golden.
+        ReferenceLost: the worker is gone.
     """
 
     def __init__(self, nursery: Nursery, operator: Operator, limits: Limits, folder: Path) -> None:
@@ -72,15 +87,14 @@ class Reference:
 
         Raises:
             BadInput: the golden fails on these inputs.
+            ReferenceLost: the worker is gone; with another one it may go.
         """
         given = SharedTensors(specs[: len(inputs)])
         outputs = SharedTensors(specs[len(inputs) :])
         for index, values in enumerate(inputs):
             given.array(index)[...] = values
         try:
-            self._worker.channel.send(
-                self._request(workload, given, outputs), [given.fd, outputs.fd]
-            )
+            self._send(self._request(workload, given, outputs), [given.fd, outputs.fd])
             reply = self._receive()
             results = [outputs.array(index).copy() for index in range(len(outputs.slots))]
         finally:
@@ -104,13 +118,23 @@ class Reference:
             "keywords": {name: offered[name] for name in names if name in offered},
         }
 
+    def _send(self, request: dict[str, object], fds: Sequence[int]) -> None:
+        try:
+            self._worker.channel.send(request, fds)
+        except ChannelClosed:
+            self.alive = False
+            raise ReferenceLost(self._refused("its process ended")) from None
+
     def _receive(self) -> dict[str, object]:
         try:
             return self._worker.receive(self._limits.golden_seconds)
         except WorkerFailed as failure:
             self.alive = False
             last = failure.log.strip().splitlines()[-1:] or [""]
-            raise self._refused(f"{failure.reason} {last[0]}") from None
+            refusal = self._refused(f"{failure.reason} {last[0]}")
+            if failure.outcome is Outcome.TIMEOUT:
+                raise refusal from None
+            raise ReferenceLost(refusal) from None
 
     def _refused(self, text: object) -> BadInput:
         return BadInput(

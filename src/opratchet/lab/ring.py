@@ -76,7 +76,7 @@ class Ring:
 
     def renew(self, calls: int) -> None:
         """Draw the inputs of so many calls and poison a stretch of their outputs."""
-        sets = max(1, min(calls, self.tensors.sets))
+        sets = min(calls, self.tensors.sets)
         self._draws = [[pool.draw() for pool in self._pools] for _ in range(sets)]
         for of_set, draws in enumerate(self._draws):
             for index, drawn in enumerate(draws):

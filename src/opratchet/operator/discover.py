@@ -71,7 +71,7 @@ def load_operator(
 
     Args:
         path: Its folder, source file or manifest.
-        known_backends: Names of the backends there are.
+        known_backends: Names of the backends there are; `package.module:Class` names any other.
         known_flows: Names of the flows there are.
         overrides: What the command line says.
 
@@ -252,7 +252,7 @@ def _flow(place: Place, overrides: Overrides) -> Found:
 
 
 def _known(what: str, found: Found, known: Collection[str]) -> Found:
-    if found.value in known:
+    if found.value in known or (what == "backend" and ":" in found.value):
         return found
     raise BadInput(
         f"unknown {what} `{found.value}`", where=found.where, fix=advice(found.value, known)
