@@ -13,7 +13,7 @@ test: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -m "not timing and not long" -n 2 --dist worksteal
+	$(BIN)/python -m pytest -m "not timing and not long" -n 2 --dist worksteal --durations 15
 
 # What depends on how long things really take; for a quiet machine, one after another.
 test-timing: $(VENV)/.test

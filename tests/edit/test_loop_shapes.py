@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opratchet.edit.model import Strategy
+from opratchet.edit.model import NotApplicable, Situation, Strategy, Target
+from opratchet.edit.rewrites.block_order import BlockOrder
 from opratchet.edit.rewrites.expand_gemm import ExpandGemm
 from opratchet.edit.rewrites.interchange import Interchange
 from opratchet.edit.rewrites.local_accumulator import LocalAccumulator
@@ -265,3 +266,29 @@ def test_local_accumulators_match_the_golden(tmp_path: Path) -> None:
     )
     edited = edit(LocalAccumulator(), KernelSource(text, "rmsnorm")).text
     assert_matches_golden(edited, original, tmp_path, M=33, N=1000)
+
+
+def test_block_order_swaps_extents_and_names_of_the_grid() -> None:
+    source = example("gelu")
+    one = edit(BlockOrder(), source)
+    gone, came = changed(source, one.text)
+    assert gone == ["with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M)) as (bx, by):"]
+    assert came == ["with T.Kernel(T.ceildiv(M, block_M), T.ceildiv(N, block_N)) as (by, bx):"]
+    back = edit(BlockOrder(), KernelSource(one.text, "gelu"))
+    assert back.text == source.text
+    assert one.prior > 1.1 > back.prior
+
+
+@pytest.mark.tilelang
+@pytest.mark.parametrize("name", ["gelu", "gemm"])
+def test_blocks_in_another_order_match_the_golden(tmp_path: Path, name: str) -> None:
+    source = example(name)
+    shape = {"gelu": {"M": 33, "N": 1000}, "gemm": {"M": 65, "N": 72, "K": 40}}[name]
+    assert_matches_golden(edit(BlockOrder(), source).text, source, tmp_path, **shape)
+
+
+def test_block_order_needs_two_axes_and_blocks_that_wait_for_each_other() -> None:
+    assert "two axes" in why_not(BlockOrder(), example("softmax"))
+    found = BlockOrder().edits(Situation(example("gelu"), Target("tilelang-npuir")))
+    assert isinstance(found, NotApplicable)
+    assert "side by side" in found.why

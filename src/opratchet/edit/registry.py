@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from opratchet.edit.model import Strategy
+from opratchet.edit.rewrites.block_order import BlockOrder
 from opratchet.edit.rewrites.common_expression import CommonExpression
 from opratchet.edit.rewrites.drop_copy_in import DropCopyIn
 from opratchet.edit.rewrites.drop_copy_out import DropCopyOut
@@ -64,6 +65,7 @@ STRATEGIES: dict[str, Strategy] = {
         InlineMath(),
         ExpandGemm(),
         Interchange(),
+        BlockOrder(),
         LoopKind(),
         CompileFlags(),
         PassConfigs(),

@@ -75,9 +75,8 @@ def duel(
     for look in BOUT_LOOKS:
         if decision.verdict is not None:
             break
-        foreseen = (
-            (time.monotonic() - start) * cost(look, first, size) / cost(tally.bouts, first, size)
-        )
+        spent = time.monotonic() - start
+        foreseen = spent * cost(look, first, size) / cost(tally.bouts, first, size)
         if foreseen > allowed(tally, spread, seconds) and not _is_winning(decision, look):
             break
         while tally.bouts < look and not is_vain(tally, rule, spread):
