@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +31,7 @@ shape = { M = 5, N = 100 }
 kind = "smoke"
 """
 SCRIPTED = "tests.cli.scripted"
+_started: list[subprocess.Popen[str]] = []
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -65,16 +66,37 @@ def environment(**changes: str) -> dict[str, str]:
 def background(
     *arguments: object, module: str = "opratchet", **changes: str
 ) -> subprocess.Popen[str]:
-    """Start the command line without waiting for it, as from a terminal: in a session of its own."""
-    return subprocess.Popen(
+    """Start the command line without waiting for it, as from a terminal: in a session of its own, and it hears Ctrl-C.
+
+    What runs these tests in the background may have it ignored.
+    """
+    process = subprocess.Popen(
         [sys.executable, "-m", module, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",
         env=environment(**changes),
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # type: ignore[arg-type,return-value]
+        preexec_fn=_as_in_a_terminal,
     )
+    _started.append(process)
+    return process
+
+
+def _as_in_a_terminal() -> None:
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_running() -> Iterator[None]:
+    """A command that a failed test leaves behind would keep the device from all that come after it."""
+    yield
+    while _started:
+        process = _started.pop()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def completed(
