@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opratchet.contest import Comparison, contest, learn_noise
+from opratchet.comparing import contest, learn_noise
+from opratchet.contest import Comparison
 from opratchet.errors import BadInput
 from opratchet.gates import GateClosed, check_signature, verify
 from opratchet.judge.decision import Rule, Verdict
@@ -236,7 +237,7 @@ def require_accurate(lab: Lab, version: Version, build: Build) -> None:
     Raises:
         BadInput: it is inaccurate, or crashes.
     """
-    with blamed(version), lab.open(build) as rig:
+    with blamed(version), lab.caller(build) as rig:
         verify(lab, rig)
 
 

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from opratchet.delivery import deliver, version_name, write_version
 from opratchet.edit.model import Edit
 from opratchet.errors import BadInput, BaselineFailed
+from opratchet.flow.stages import move_on
 from opratchet.flow.stop import stop_rule
 from opratchet.gates import GateClosed, static_gates
 from opratchet.lab.bench import Build
@@ -23,6 +24,7 @@ from opratchet.ledger.events import (
     Noted,
     RoundFinished,
     RoundStarted,
+    StageEntered,
     Stopped,
     StrategySkipped,
     TrialFinished,
@@ -31,7 +33,7 @@ from opratchet.ledger.events import (
 )
 from opratchet.ledger.rounds import Round, Trial
 from opratchet.ledger.state import RunState
-from opratchet.ledger.words import Outcome, StopReason
+from opratchet.ledger.words import Outcome
 from opratchet.propose.base import Point
 from opratchet.recheck import Recheck
 from opratchet.run import Run
@@ -61,18 +63,29 @@ def tune(run: Run) -> RunState:
 
 def one_round(run: Run) -> Stopped | None:
     """Take up one optimisation point, or the one that was interrupted. Gives a stop when nothing is left."""
-    current = run.state.open_round
-    if current is None:
-        renew_diagnosis(run)
-        point = choose(run)
-        if point is None:
-            return Stopped(reason=StopReason.NOTHING_LEFT, detail="no strategy has an untried edit")
-        current = begin(run, point)
+    current = run.state.open_round or next_round(run)
+    if not isinstance(current, Round):
+        return current
     enter_planned(run, current)
     explore(run, current)
     if not is_cut_short(run, current):
         finish(run, current)
     return None
+
+
+def next_round(run: Run) -> Round | Stopped | None:
+    """Begin a round for the next point; or enter the next stage, which gives none; or stop."""
+    moved = move_on(run.flow, run.state)
+    if moved is None:
+        renew_diagnosis(run)
+        point = choose(run)
+        if point is not None:
+            return begin(run, point)
+        moved = move_on(run.flow, run.state, nothing_left=True)
+    if isinstance(moved, StageEntered):
+        run.record(moved)
+        return None
+    return moved
 
 
 def is_cut_short(run: Run, current: Round) -> bool:

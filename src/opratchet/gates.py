@@ -24,8 +24,11 @@ from opratchet.judge.integrity import (
 )
 from opratchet.lab.bench import Build, CheckedCall, Lab, Rig
 from opratchet.lab.failure import WorkerFailed
+from opratchet.lab.interpreted import Interpreter
 from opratchet.ledger.words import Accuracy, Outcome
 from opratchet.operator.model import Operator, Workload
+
+Caller = Rig | Interpreter
 
 
 class GateClosed(Exception):
@@ -96,7 +99,7 @@ def describe(record: Accuracy, call: CheckedCall) -> str:
     )
 
 
-def verify(lab: Lab, rig: Rig, incumbent: Rig | None = None) -> list[Accuracy]:
+def verify(lab: Lab, rig: Caller, incumbent: Rig | None = None) -> list[Accuracy]:
     """Check one fresh call of every workload; those not loaded yet are loaded.
 
     Args:
@@ -117,7 +120,7 @@ def verify(lab: Lab, rig: Rig, incumbent: Rig | None = None) -> list[Accuracy]:
     return records
 
 
-def _fresh_call(rig: Rig, workload: Workload) -> CheckedCall:
+def _fresh_call(rig: Caller, workload: Workload) -> CheckedCall:
     try:
         if not rig.has(workload):
             rig.load(workload)

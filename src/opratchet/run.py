@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from opratchet.edit.model import Situation
 from opratchet.edit.source import KernelSource
 from opratchet.errors import BaselineFailed, OpratchetError
-from opratchet.flow.model import StopRules
+from opratchet.flow.model import Flow, StopRules
 from opratchet.judge.decision import Rule
 from opratchet.judge.spread import Spread
 from opratchet.lab.bench import Build, Lab
@@ -64,6 +64,7 @@ class Run:
     Attributes:
         lab: Where candidates are built and run.
         ledger: Open for writing, with the header, the gate and the baseline already in it.
+        flow: The procedure.
         proposer: Chooses the next point.
         rules: When to stop.
         rule: When a candidate counts as faster.
@@ -78,6 +79,7 @@ class Run:
 
     lab: Lab
     ledger: Ledger
+    flow: Flow
     proposer: Proposer
     rules: StopRules
     rule: Rule

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from opratchet import __version__
-from opratchet.contest import learn_noise
+from opratchet.comparing import learn_noise
 from opratchet.edit.model import Situation
 from opratchet.edit.registry import STRATEGIES
 from opratchet.edit.source import KernelSource, sha256
@@ -100,7 +100,7 @@ def open_gate(lab: Lab, clock: Clock) -> tuple[Build, list[Accuracy]]:
     operator = lab.operator
     build = build_baseline(lab, clock)
     try:
-        with clock.on("accuracy"), lab.open(build) as rig:
+        with clock.on("accuracy"), lab.caller(build) as rig:
             return build, verify(lab, rig)
     except (GateClosed, WorkerFailed) as closed:
         raise GateRefused(
@@ -295,6 +295,7 @@ def assemble(
     return Run(
         lab=lab,
         ledger=ledger,
+        flow=flow,
         proposer=Catalogue(flow, STRATEGIES.values(), language),
         rules=options.rules,
         rule=options.rule,

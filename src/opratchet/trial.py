@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from opratchet.contest import Comparison, contest, measured_against
+from opratchet.comparing import contest, measured_against
+from opratchet.contest import Comparison
 from opratchet.gates import GateClosed
 from opratchet.judge.decision import Rule, Verdict
 from opratchet.judge.spread import Spread
@@ -99,7 +100,7 @@ def final_measurement(
         GateClosed: the version is inaccurate or caught.
         WorkerFailed: it crashed, hung or ran out of memory.
     """
-    result, _own = measured_against(lab, baseline, best, spread)
+    result = measured_against(lab, baseline, best, spread)
     return FinalMeasured(
         source=digest,
         baseline=result.incumbent,

@@ -12,6 +12,7 @@ from pathlib import Path
 from opratchet import session
 from opratchet.edit.model import Edit, Situation
 from opratchet.flow.model import StopRules
+from opratchet.flow.registry import get_flow
 from opratchet.lab.bench import Lab
 from opratchet.lab.limits import Limits
 from opratchet.ledger.events import Line
@@ -143,6 +144,7 @@ def assemble(
     return Run(
         lab=lab,
         ledger=ledger,
+        flow=get_flow("tilelang"),
         proposer=Script(points),
         rules=rules,
         rule=options.rule,

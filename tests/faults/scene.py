@@ -15,6 +15,7 @@ from unittest import mock
 from opratchet import contest, session
 from opratchet.engine import tune
 from opratchet.flow.model import StopRules
+from opratchet.flow.registry import get_flow
 from opratchet.lab.bench import Lab
 from opratchet.lab.limits import Limits
 from opratchet.ledger.events import TrialFinished
@@ -105,6 +106,7 @@ def assembled(lab: Lab, ledger: Ledger, options: session.Options, points: Any) -
     return Run(
         lab=lab,
         ledger=ledger,
+        flow=get_flow("tilelang"),
         proposer=Script(points),
         rules=options.rules,
         rule=options.rule,

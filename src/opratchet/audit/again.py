@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from opratchet.audit.findings import Finding, shown
-from opratchet.contest import Comparison, measured_against
+from opratchet.comparing import measured_against
+from opratchet.contest import Comparison
 from opratchet.gates import GateClosed
 from opratchet.lab.bench import Lab
 from opratchet.lab.failure import WorkerFailed
@@ -45,8 +46,7 @@ def _measure(folder: Path, state: RunState, final: FinalMeasured, lab: Lab) -> C
     workloads = lab.operator.checked
     baseline = lab.build(read_object(folder, state.run.source_sha256), workloads)
     best = lab.build(read_object(folder, final.source), workloads)
-    comparison, _spread = measured_against(lab, baseline, best, None)
-    return comparison
+    return measured_against(lab, baseline, best, None)
 
 
 def _circumstances(state: RunState, found: Comparison) -> Finding:

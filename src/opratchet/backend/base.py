@@ -10,13 +10,13 @@ Nothing that a candidate controls ever runs in the supervisor.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from opratchet.edit.model import Target
-from opratchet.ledger.words import Bottleneck, Latency, MetricKind
+from opratchet.ledger.words import Bottleneck, Latency, MetricKind, Outcome
 from opratchet.operator.model import Operator, Workload
 from opratchet.profile.roofline import Floor
 
@@ -80,6 +80,7 @@ class Artifact:
         tensors: Signature, inputs and outputs in call order.
         code_sha256: Hash of the generated code: equal hashes mean that an edit has no effect on this target.
         work: Counted operations (`flops`, `transcendentals`, `bytes`), empty when not counted.
+        reports: Further files that the toolchain left, by name, e.g. the trace of a cost model.
     """
 
     path: str
@@ -87,6 +88,7 @@ class Artifact:
     tensors: tuple[TensorSpec, ...]
     code_sha256: str
     work: Mapping[str, int] = field(default_factory=dict)
+    reports: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-able form."""
@@ -98,11 +100,24 @@ class Artifact:
         tensors = tuple(
             TensorSpec(t["name"], tuple(t["shape"]), t["dtype"]) for t in data["tensors"]
         )
-        return cls(data["path"], data["symbol"], tensors, data["code_sha256"], data.get("work", {}))
+        more = [dict(data.get(name, {})) for name in ("work", "reports")]
+        return cls(data["path"], data["symbol"], tensors, data["code_sha256"], *more)
 
 
 class BuildError(Exception):
-    """The candidate does not build. Its text is shown to people, so it holds the tool's own message."""
+    """The candidate does not build. Its text is shown to people, so it holds the tool's own message.
+
+    Class attributes:
+        outcome: How a trial ends that way.
+    """
+
+    outcome: ClassVar[Outcome] = Outcome.COMPILE_FAILED
+
+
+class OverCapacity(BuildError):
+    """The candidate needs more of a memory of the target than there is."""
+
+    outcome = Outcome.OUT_OF_MEMORY
 
 
 class Backend(ABC):
@@ -158,6 +173,31 @@ class Backend(ABC):
             artifacts: Its artefacts by workload id.
             latency: Its latency by workload id.
         """
+
+    def prepare(self, tell: Callable[[str], None]) -> None:
+        """Make what is made once for a machine, before anything runs. Cheap when it is there.
+
+        Args:
+            tell: Told what is being done, and how far it is.
+
+        Raises:
+            EnvironmentMissing: it cannot be made.
+        """
+        return
+
+    def shown(self) -> list[Path]:
+        """Files and folders besides the packages that workers have to read, after `prepare`."""
+        return []
+
+    def modelled_us(self, artifact: Artifact) -> float:
+        """Microseconds a call that a cost model or a static model gives; only where `metric_kind` is not `measured`.
+
+        Read by the supervisor, from files that were taken out of the reach of the process that left them.
+
+        Raises:
+            BuildError: the files do not hold it.
+        """
+        raise NotImplementedError(f"{self.name} has no model: it is measured")
 
     def floor(self, operator: Operator, workload: Workload, artifact: Artifact) -> Floor | None:
         """The time below which no honest latency of this workload can lie, or None where it is not known."""

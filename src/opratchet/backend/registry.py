@@ -8,6 +8,7 @@ from opratchet.backend.base import Backend
 from opratchet.errors import BadInput
 
 BACKENDS: dict[str, str] = {
+    "pypto-sim": "opratchet.backend.pypto_sim:PyptoSim",
     "python": "opratchet.backend.python:Python",
     "tilelang-c": "opratchet.backend.tilelang_c:TileLangC",
 }

@@ -28,6 +28,7 @@ from opratchet.ledger.events import (
     RoundStarted,
     RunResumed,
     RunStarted,
+    StageEntered,
     Stopped,
     TrialFinished,
     TrialPassed,
@@ -150,6 +151,11 @@ def _run_started(event: RunStarted, _state: RunState) -> list[str]:
     ]
 
 
+def _stage_entered(event: StageEntered, _state: RunState) -> list[str]:
+    again = f" (cycle {event.cycle})" if event.cycle > 1 else ""
+    return [f"[bold]stage     {escape(event.stage)}{again}[/]   {escape(event.why)}"]
+
+
 def _run_resumed(event: RunResumed, _state: RunState) -> list[str]:
     limits = "   ".join(f"{name.replace('_', ' ')} {v:g}" for name, v in event.options.items())
     return [f"resumed   {limits}".rstrip()]
@@ -258,6 +264,7 @@ def _noted(event: Noted, _state: RunState) -> list[str]:
 _SHOW: dict[type[Any], Callable[[Any, RunState], list[str]]] = {
     RunStarted: _run_started,
     RunResumed: _run_resumed,
+    StageEntered: _stage_entered,
     GatePassed: _gate_passed,
     BaselineMeasured: _baseline,
     Diagnosed: _diagnosed,

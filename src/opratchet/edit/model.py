@@ -59,6 +59,7 @@ class Target:
         pipelining: Whether the target has asynchronous copies, so that `T.Pipelined` depth can matter.
         multi_buffering: Whether copies and computation run on different units.
         compile_flags: Legal values of each compile-flag group by group name (first is "absent").
+        memories: Bytes of each memory of a core by its name, e.g. `UB`; for targets that have such.
     """
 
     backend: str
@@ -68,6 +69,7 @@ class Target:
     pipelining: bool = False
     multi_buffering: bool = False
     compile_flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    memories: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

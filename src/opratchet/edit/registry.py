@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from opratchet.edit.model import Strategy
+from opratchet.edit.pypto.cube_tiles import CubeTiles
+from opratchet.edit.pypto.options import strategies as option_strategies
+from opratchet.edit.pypto.unrolling import Unrolling
+from opratchet.edit.pypto.vector_tiles import VectorTiles
 from opratchet.edit.rewrites.block_order import BlockOrder
 from opratchet.edit.rewrites.common_expression import CommonExpression
 from opratchet.edit.rewrites.drop_copy_in import DropCopyIn
@@ -69,5 +73,9 @@ STRATEGIES: dict[str, Strategy] = {
         LoopKind(),
         CompileFlags(),
         PassConfigs(),
+        Unrolling(),
+        CubeTiles(),
+        VectorTiles(),
+        *option_strategies(),
     )
 }

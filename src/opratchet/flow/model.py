@@ -16,6 +16,7 @@ class Row:
         when: When the procedure says to use it, by language.
         gain: Expected gain band, as fractions of the latency.
         in_seed: True for rows of the written procedure, False for what this tool adds to it.
+        stage: Stage that it belongs to, for procedures that have stages.
     """
 
     id: str
@@ -23,11 +24,27 @@ class Row:
     when: Mapping[str, str]
     gain: tuple[float, float]
     in_seed: bool = True
+    stage: str = ""
 
     @property
     def expected(self) -> float:
         """Middle of the band."""
         return sum(self.gain) / 2
+
+
+@dataclass(frozen=True)
+class Stage:
+    """An ordered part of a procedure.
+
+    Attributes:
+        id: Name that rows refer to.
+        title: Name for people by language.
+        patience: Rounds in a row without gain after which it ends.
+    """
+
+    id: str
+    title: Mapping[str, str]
+    patience: int
 
 
 @dataclass(frozen=True)
@@ -58,6 +75,9 @@ class Flow:
         stop: Default stop rules.
         trials_per_round: Edits tried at most in one round, all from the same incumbent.
         guides: Documentation page by backend, named as consulted when the run acts on it.
+        stages: Its stages in their order; none for a procedure whose rows may be tried in any order.
+        repeated: The stages that may be gone through again, as long as that gains something.
+        cycles: How often these are gone through at most.
     """
 
     name: str
@@ -66,6 +86,9 @@ class Flow:
     stop: StopRules
     trials_per_round: int
     guides: Mapping[str, str]
+    stages: tuple[Stage, ...] = ()
+    repeated: tuple[str, ...] = ()
+    cycles: int = 1
 
     def row(self, row_id: str) -> Row:
         """A row by its id."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from opratchet.errors import BadInput
-from opratchet.flow import tilelang
+from opratchet.flow import pypto, tilelang
 from opratchet.flow.model import Flow
 
-FLOWS: dict[str, Flow] = {tilelang.FLOW.name: tilelang.FLOW}
+FLOWS: dict[str, Flow] = {flow.name: flow for flow in (tilelang.FLOW, pypto.FLOW)}
 
 
 def get_flow(name: str) -> Flow:

@@ -10,27 +10,29 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 
 from opratchet.backend.base import Artifact, Backend, TensorSpec, candidate_file
 from opratchet.backend.registry import get_backend
 from opratchet.errors import BadInput
-from opratchet.lab.builders import Nursery
+from opratchet.lab.builders import Nursery, Worker
 from opratchet.lab.building import answers, remove, require_unchanged, require_untouched, take
 from opratchet.lab.failure import WorkerFailed
 from opratchet.lab.folder import LabFolder
+from opratchet.lab.interpreted import Interpreter
 from opratchet.lab.limits import Limits
 from opratchet.lab.reference import Reference, ReferenceLost, split_tensors
 from opratchet.lab.ring import Ring
 from opratchet.lab.sandbox import Sandbox, choose
 from opratchet.lab.supervisor import RunWorker, nothing_to_see
 from opratchet.lab.tensors import Array, numpy_dtype
-from opratchet.ledger.words import Outcome
+from opratchet.ledger.words import MetricKind, Outcome
 from opratchet.operator.model import Operator, Workload
 
 KEEP = 1 / 16  # chance of a timed batch that one of its calls is judged
@@ -44,10 +46,12 @@ class Build:
     Attributes:
         artifacts: Artefact by workload id.
         seconds: Wall time of the build.
+        text: The source that was built.
     """
 
     artifacts: Mapping[str, Artifact]
     seconds: float
+    text: str
 
     @property
     def code(self) -> str:
@@ -84,17 +88,23 @@ class Lab:
         operator: The operator; its original source is the only one the reference worker ever runs.
         limits: Time and memory limits.
         sandbox: What stands around everything that runs a candidate; the one that is there, unless told otherwise.
+        tell: Told what is made once for this machine, and how far it is.
 
     Raises:
         EnvironmentMissing: the backend cannot run here.
     """
 
     def __init__(
-        self, operator: Operator, limits: Limits | None = None, sandbox: Sandbox | None = None
+        self,
+        operator: Operator,
+        limits: Limits | None = None,
+        sandbox: Sandbox | None = None,
+        tell: Callable[[str], None] = lambda _what: None,
     ) -> None:
         self.operator = operator
         self.limits = limits or Limits()
         self.backend: Backend = get_backend(operator.backend)
+        self.backend.prepare(tell)
         self._place = LabFolder()
         self.folder = self._place.path
         self.jobs = self.folder / "jobs"
@@ -104,7 +114,12 @@ class Lab:
         self.cpu = max(os.sched_getaffinity(0))
         modules = [*self.backend.preload, type(self.backend).__module__, "opratchet.lab.worker"]
         self._nursery = Nursery(
-            modules, self.folder / "nursery.log", self.limits, self.sandbox, self.jobs
+            modules,
+            self.folder / "nursery.log",
+            self.limits,
+            self.sandbox,
+            self.jobs,
+            self.backend.shown(),
         )
         self._trusted = Nursery(modules, self.folder / "golden.log", self.limits)
         self._reference: Reference | None = None
@@ -146,7 +161,7 @@ class Lab:
                     raise WorkerFailed(Outcome.CHEATED, f"{name}: {doubt}")
         finally:
             remove(folder)
-        return Build(artifacts, time.monotonic() - start)
+        return Build(artifacts, time.monotonic() - start, text)
 
     def job_folder(self) -> Path:
         """A new folder for a job, the only one that it may write to."""
@@ -175,6 +190,23 @@ class Lab:
         """Start a fresh run worker for a build; of a watched one, calls of timed batches are kept to be judged."""
         return Rig(self, build, watched=watched)
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether latencies come from a clock, not from a model."""
+        return self.backend.metric_kind is MetricKind.MEASURED
+
+    def interpreter(self, build: Build) -> Interpreter:
+        """What calls a build's workloads one by one where there is no device."""
+        return Interpreter(self, build)
+
+    def caller(self, build: Build) -> Rig | Interpreter:
+        """What calls a build's workloads to be checked: a run worker, or an interpreter where there is no device."""
+        return self.open(build) if self.is_measured else self.interpreter(build)
+
+    def fork(self, role: str, folder: Path, message: Mapping[str, Any]) -> Worker:
+        """A worker in a role, from the nursery of candidates."""
+        return self._nursery.fork(role, folder, message)
+
     def by_chance(self, probability: float) -> bool:
         """True in so many cases; nobody outside this process can know which."""
         return float(self._generator.random()) < probability
@@ -195,6 +227,23 @@ class Lab:
                 fix="Give the workload a smaller shape, or mark it as skipped with a reason.",
             )
         return Ring(artifact.tensors, len(inputs), self.operator.inputs, self._generator)
+
+    def judged_call(
+        self,
+        workload: Workload,
+        given: Sequence[Array],
+        seen: Sequence[Array],
+        specs: Sequence[TensorSpec],
+    ) -> CheckedCall:
+        """A call with its golden.
+
+        Args:
+            workload: The workload.
+            given: What the inputs held before, from the supervisor's own memory.
+            seen: What all tensors hold after it.
+            specs: The tensors.
+        """
+        return self.judged(Kept(workload, given, seen), specs)
 
     def judged(self, kept: Kept, specs: Sequence[TensorSpec]) -> CheckedCall:
         """A call with its golden, which is computed from the supervisor's own copy of the inputs."""
@@ -368,7 +417,15 @@ class Rig:
 
 
 def factory_arguments(operator: Operator, workload: Workload) -> dict[str, object]:
-    """Keyword arguments for the kernel factory: shape, dtype and params, as far as it takes them."""
+    """Arguments of a build: shape, dtype and params as far as the kernel factory takes them, or the host function's tensors."""
+    if workload.tensors:
+        return {
+            "entry": operator.entry,
+            "tensors": {name: list(shape) for name, shape in workload.tensors.items()},
+            "dtype": workload.dtype,
+            "keywords": dict(workload.params),
+            "outputs": list(operator.outputs),
+        }
     wanted = set(operator.parameters)
     offered: dict[str, object] = {**workload.shape, "dtype": workload.dtype, **workload.params}
     return {name: value for name, value in offered.items() if name in wanted}

@@ -45,6 +45,7 @@ class Nursery:
         limits: Limits of its workers.
         sandbox: What stands around it; None for the golden's, which is trusted.
         jobs: The folder that holds the jobs' folders, the only one that can be written to in the sandbox.
+        shown: Files that its workers have to read besides the packages.
 
     Attributes:
         losses: How often the process was found to be gone.
@@ -57,12 +58,14 @@ class Nursery:
         limits: Limits,
         sandbox: Sandbox | None = None,
         jobs: Path | None = None,
+        shown: Sequence[Path] = (),
     ) -> None:
         self._preload = list(preload)
         self._log = log
         self._limits = limits
         self._sandbox = sandbox
         self._jobs = jobs
+        self._shown = list(shown)
         self._lock = threading.RLock()
         self._processes = processes.threads_of_user() + limits.processes
         self._halts = processes.halts()
@@ -90,7 +93,9 @@ class Nursery:
         if self._sandbox is None:
             return command
         writable = [self._jobs] if self._jobs else []
-        return self._sandbox.wrap(command, self._limits, writable=writable, is_first=True)
+        return self._sandbox.wrap(
+            command, self._limits, shown=self._shown, writable=writable, is_first=True
+        )
 
     def _environment(self) -> dict[str, str]:
         return (

@@ -80,6 +80,7 @@ def _described(data: Mapping[str, Any]) -> Artifact:
     """
     artifact = Artifact.from_json(data)
     words = [artifact.path, artifact.symbol, artifact.code_sha256]
+    words += [*artifact.reports, *artifact.reports.values()]
     words += [word for spec in artifact.tensors for word in (spec.name, spec.dtype)]
     numbers = [extent for spec in artifact.tensors for extent in spec.shape]
     numbers += artifact.work.values()
@@ -122,18 +123,26 @@ def require_unchanged(source: Path, text: str) -> None:
 
 
 def take(artifact: Artifact, folder: Path, store: Path, most_bytes: int) -> Artifact:
-    """The artefact with its file copied out of the job's folder.
+    """The artefact with its files copied out of the job's folder.
 
     Args:
         artifact: As the build worker described it.
         folder: The job's folder.
-        store: Where to put the file, in a folder named after the hash of its content.
-        most_bytes: Size of the file at most.
+        store: Where to put the files, each in a folder named after the hash of its content.
+        most_bytes: Size of a file at most.
 
     Raises:
         WorkerFailed: there is no such file, it is no ordinary file, or it lies elsewhere.
     """
-    path = Path(str(artifact.path))
+    path = _taken(artifact.path, folder, store, most_bytes)
+    reports = artifact.reports.items()
+    taken = {name: _taken(place, folder, store, most_bytes) for name, place in reports}
+    return replace(artifact, path=path, reports=taken)
+
+
+def _taken(named: str, folder: Path, store: Path, most_bytes: int) -> str:
+    """One file, copied; gives its new path."""
+    path = Path(str(named))
     if not _is_inside(path, folder):
         reason = f"the build named a file outside of its folder: {str(path)!r:.200}"
         raise WorkerFailed(Outcome.CHEATED, reason)
@@ -145,7 +154,7 @@ def take(artifact: Artifact, folder: Path, store: Path, most_bytes: int) -> Arti
         part.write_bytes(content)
         part.chmod(0o555)
         part.replace(kept)
-    return replace(artifact, path=str(kept))
+    return str(kept)
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
@@ -177,18 +186,20 @@ def _content(path: Path, most_bytes: int) -> bytes:
 
 
 def require_untouched(artifact: Artifact) -> None:
-    """A file that was taken is still what it was: its folder is named after its content.
+    """The files that were taken are still what they were: the folder of each is named after its content.
 
     Raises:
-        WorkerFailed: something has changed it.
+        WorkerFailed: something has changed one.
     """
-    path = Path(artifact.path)
-    try:
-        same = hashlib.sha256(path.read_bytes()).hexdigest() == path.parent.name
-    except OSError:
-        same = False
-    if not same:
+    if not all(_is_as_named(Path(path)) for path in (artifact.path, *artifact.reports.values())):
         raise WorkerFailed(Outcome.CHEATED, "a built file was changed after it had been taken")
+
+
+def _is_as_named(path: Path) -> bool:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest() == path.parent.name
+    except OSError:
+        return False
 
 
 def remove(folder: Path) -> None:

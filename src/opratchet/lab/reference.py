@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -65,9 +64,9 @@ class Reference:
         self._operator = operator
         self._limits = limits
         home = Path(tempfile.mkdtemp(prefix="reference-", dir=folder))
-        source = home / operator.source.name
-        shutil.copyfile(operator.source, source)
-        source.write_text(operator.text, encoding="utf-8", newline="")
+        source = home / (operator.golden_file or operator.source).name
+        text = operator.golden_text or operator.text
+        source.write_text(text, encoding="utf-8", newline="")
         job = {"source": str(source), "golden": operator.golden, "memory": limits.build_bytes}
         self._worker = nursery.fork("reference", home, job)
         self.alive = True
@@ -139,6 +138,6 @@ class Reference:
     def _refused(self, text: object) -> BadInput:
         return BadInput(
             f"the golden `{self._operator.golden}` cannot be used: {text}",
-            where=str(self._operator.source),
+            where=str(self._operator.golden_file or self._operator.source),
             fix="The golden must run on the workload's inputs and return one tensor for each output.",
         )

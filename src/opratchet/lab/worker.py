@@ -23,6 +23,7 @@ from opratchet.backend.base import BuildError, BuildJob
 from opratchet.backend.modules import load_module
 from opratchet.backend.registry import get_backend
 from opratchet.lab.channel import Channel
+from opratchet.lab.interpreted import interpret
 
 Array = NDArray[Any]
 
@@ -40,7 +41,7 @@ def build(channel: Channel, message: dict[str, Any]) -> None:
         try:
             artifact = backend.build(job)
         except BuildError as error:
-            channel.send({"workload": workload, "error": str(error), "kind": "compile_failed"})
+            channel.send({"workload": workload, "error": str(error), "kind": error.outcome.value})
             return
         except MemoryError:
             channel.send({"workload": workload, "error": "memory limit", "kind": "out_of_memory"})
@@ -124,4 +125,5 @@ def _view(memory: mmap.mmap, spec: dict[str, Any]) -> Array:
 ROLES: dict[str, Callable[[Channel, dict[str, Any]], None]] = {
     "build": build,
     "reference": reference,
+    "interpret": interpret,
 }

@@ -128,6 +128,23 @@ class StrategySkipped(Record):
     why: str
 
 
+class StageEntered(Record):
+    """A stage of the procedure begins.
+
+    Attributes:
+        stage: The stage.
+        cycle: How often the stages that may be repeated have begun, from 1.
+        rounds: Rounds that were finished before.
+        why: Why it begins: what ended the stage before.
+    """
+
+    type: Literal["stage_entered"] = "stage_entered"
+    stage: str
+    cycle: int
+    rounds: int
+    why: str
+
+
 class RoundStarted(Record):
     """One optimisation point is taken up. All its trials start from `incumbent`.
 
@@ -258,6 +275,7 @@ Event = Annotated[
     | MachineChecked
     | Diagnosed
     | StrategySkipped
+    | StageEntered
     | RoundStarted
     | TrialStarted
     | TrialFinished

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from opratchet.ledger.events import Diagnosed
+from opratchet.ledger.events import Diagnosed, TrialFinished
 from opratchet.ledger.words import Accuracy, Latency, Outcome, Ratio
 
 
@@ -58,6 +58,20 @@ class Trial:
     def is_open(self) -> bool:
         """True while the trial has no outcome."""
         return self.outcome is None
+
+    def close(self, event: TrialFinished, at: str) -> None:
+        """Take in how it ended, at this UTC time."""
+        self.outcome = event.outcome
+        self.reason = event.reason
+        self.ratio = event.ratio
+        self.ratios = event.ratios
+        self.latency = event.latency
+        self.accuracy = event.accuracy
+        self.seconds = event.seconds
+        self.no_effect = event.no_effect
+        self.log = event.log
+        self.blocked_by = event.blocked_by
+        self.finished_at = at
 
 
 @dataclass(slots=True)

@@ -34,6 +34,7 @@ from opratchet.ledger.events import (
     RoundStarted,
     RunResumed,
     RunStarted,
+    StageEntered,
     Stopped,
     StrategySkipped,
     TrialFinished,
@@ -69,7 +70,7 @@ class RunState:
         tried: `(parent hash, edit id)` of every finished trial.
         judged: Hashes of every source that went through the gates, the baseline's among them.
         no_effect: Ids of edits that do not change the generated code on this target.
-        diagnoses: All diagnoses in order.
+        diagnoses: All diagnoses in order; `stages` likewise every stage that was entered.
         skipped: Why a strategy does not apply, by `(incumbent hash, strategy id)`.
         stop: The stop rule that holds; None while the run goes on, and again after it was resumed.
         final: Fresh figures of the delivered source, taken at `final_at`; void once something new is adopted.
@@ -101,6 +102,7 @@ class RunState:
     judged: set[str] = field(default_factory=set)
     no_effect: set[str] = field(default_factory=set)
     diagnoses: list[Diagnosed] = field(default_factory=list)
+    stages: list[StageEntered] = field(default_factory=list)
     skipped: dict[tuple[str, str], str] = field(default_factory=dict)
     stop: Stopped | None = None
     final: FinalMeasured | None = None
@@ -271,6 +273,11 @@ def _strategy_skipped(state: RunState, _line: Line, event: StrategySkipped) -> N
     state.skipped[event.incumbent, event.strategy] = event.why
 
 
+def _stage_entered(state: RunState, line: Line, event: StageEntered) -> None:
+    _require(line, state.open_round is None, "a stage begins between two rounds")
+    state.stages.append(event)
+
+
 def _round_started(state: RunState, line: Line, event: RoundStarted) -> None:
     _require(line, event.round not in state.rounds, f"round {event.round} began before")
     _require(line, event.incumbent == state.incumbent, "a round starts from the incumbent")
@@ -304,7 +311,7 @@ def _trial_started(state: RunState, line: Line, event: TrialStarted) -> None:
 
 def _trial_finished(state: RunState, line: Line, event: TrialFinished) -> None:
     trial = _open_trial(state, line, event.trial)
-    _close(trial, event, line.at)
+    trial.close(event, line.at)
     if state.passed.pop(event.trial, None) is None:
         trial.slowdown = state.slowdown
     _note(state, event.conditions)
@@ -320,20 +327,6 @@ def _trial_passed(state: RunState, line: Line, event: TrialPassed) -> None:
     trial = _open_trial(state, line, event.trial)
     trial.slowdown = state.slowdown
     state.passed[event.trial] = event.result
-
-
-def _close(trial: Trial, event: TrialFinished, at: str) -> None:
-    trial.outcome = event.outcome
-    trial.reason = event.reason
-    trial.ratio = event.ratio
-    trial.ratios = event.ratios
-    trial.latency = event.latency
-    trial.accuracy = event.accuracy
-    trial.seconds = event.seconds
-    trial.no_effect = event.no_effect
-    trial.log = event.log
-    trial.blocked_by = event.blocked_by
-    trial.finished_at = at
 
 
 def _round_finished(state: RunState, line: Line, event: RoundFinished) -> None:
@@ -387,6 +380,7 @@ _MEANING: dict[type[Record], Callable[[RunState, Line, Any], None]] = {
     MachineChecked: _machine_checked,
     Diagnosed: _diagnosed,
     StrategySkipped: _strategy_skipped,
+    StageEntered: _stage_entered,
     RoundStarted: _round_started,
     TrialStarted: _trial_started,
     TrialFinished: _trial_finished,

@@ -220,6 +220,7 @@ class WorkloadRecord(Record):
         kind: `tune`, `smoke` or `skipped`.
         reason: Why it is skipped; empty otherwise.
         weight: How much it counts in averages over the tune workloads; only the proportions matter.
+        tensors: Shape of each input by name, where the workload says these instead of shape parameters.
     """
 
     id: str
@@ -229,6 +230,7 @@ class WorkloadRecord(Record):
     kind: WorkloadKind
     reason: str = ""
     weight: Positive = 1.0
+    tensors: dict[str, list[int]] = Field(default_factory=dict)
 
 
 class TargetRecord(Record):

@@ -115,7 +115,11 @@ def _operator(
     provenance |= _provenance(place, stated)
     provenance["target"] = target.source if target else "default"
     return Operator(
-        **{field: found.value for field, found in fields.items()},
+        name=fields["name"].value,
+        kernel=fields["kernel"].value,
+        golden=fields["golden"].value,
+        backend=fields["backend"].value,
+        flow=fields["flow"].value,
         project=root.parent.name,
         root=root,
         source=root / place.source.relative_to(place.root),

@@ -23,6 +23,7 @@ class Workload:
         kind: `tune`, `smoke` or `skipped`.
         reason: Why it is skipped; empty otherwise.
         weight: How much it counts in averages over the tune workloads; only the proportions matter.
+        tensors: Shape of each input by name, where the workload says these instead of shape parameters.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Workload:
     kind: WorkloadKind = WorkloadKind.TUNE
     reason: str = ""
     weight: float = 1.0
+    tensors: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def record(self) -> WorkloadRecord:
         """The workload as it is written to the ledger."""
@@ -43,6 +45,7 @@ class Workload:
             kind=self.kind,
             reason=self.reason,
             weight=self.weight,
+            tensors={name: list(shape) for name, shape in self.tensors.items()},
         )
 
 
@@ -73,6 +76,10 @@ class Operator:
         root: Folder of the operator.
         source: The source file.
         text: Text of the source file as read (decoded, line ends kept).
+        golden_file: The file with the golden, where that is another one.
+        golden_text: Text of that file; empty where the golden is in the source.
+        outputs: Names of the outputs, where the kernel's signature has them; else they are told by position.
+        entry: Name of the host function that is called with the inputs and gives the outputs, for kernels that have one.
         kernel: Name of the kernel factory (the `@tilelang.jit` function).
         golden: Name of the reference function in the source.
         workloads: All workloads, in order.
@@ -102,6 +109,10 @@ class Operator:
     knobs: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     flops: str = ""
     provenance: Mapping[str, str] = field(default_factory=dict)
+    golden_file: Path | None = None
+    golden_text: str = ""
+    entry: str = ""
+    outputs: tuple[str, ...] = ()
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -111,7 +122,7 @@ class Operator:
     @property
     def golden_parameters(self) -> tuple[str, ...]:
         """Parameter names of the golden."""
-        return parameter_names(self.text, self.golden)
+        return parameter_names(self.golden_text or self.text, self.golden)
 
     @property
     def tuned(self) -> tuple[Workload, ...]:

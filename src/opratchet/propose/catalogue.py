@@ -22,6 +22,7 @@ from itertools import islice
 from opratchet.edit.model import Edit, NotApplicable, Situation, Strategy
 from opratchet.edit.source import sha256
 from opratchet.flow.model import Flow, Row
+from opratchet.flow.stages import rows_now
 from opratchet.ledger.state import RunState
 from opratchet.propose.base import Answer, Point, Proposer
 
@@ -59,7 +60,7 @@ class Catalogue(Proposer):
     def ask(self, state: RunState, situation: Situation) -> Answer:
         """The row with the highest expected gain, its untried edits, and the strategies that do not apply."""
         skipped: dict[str, str] = {}
-        offers = [self._offer(state, situation, row, skipped) for row in self.flow.rows]
+        offers = [self._offer(state, situation, row, skipped) for row in rows_now(self.flow, state)]
         for offer in sorted(offers, key=lambda offer: -offer.expected):
             edits = list(islice(_new_sources(state, offer.edits), self.flow.trials_per_round))
             if edits:
