@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from opratchet import __version__
-from opratchet.cli import audit, compare, selftest
+from opratchet.cli import audit, compare, layout, selftest
 from opratchet.cli.sandbox import SandboxOption, Wanted, chosen
 from opratchet.cli.surroundings import foreseen, let_go, prepare
 from opratchet.errors import OpratchetError, UserStopped
@@ -228,6 +228,7 @@ def doctor(as_json: Json = False) -> None:
 
 app.command()(audit.audit)
 app.command()(compare.compare)
+app.command()(layout.layout)
 app.add_typer(selftest.app, name="selftest")
 
 
