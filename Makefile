@@ -3,10 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-timing test-long bench clean
+.PHONY: demo demo-pypto test test-timing test-long bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/opratchet tune examples/norm/rmsnorm --out build/demo/rmsnorm --lang en --max-rounds 4 --fresh
+
+# The same on PyPTO's own cost model; the first time it builds PyPTO's calculator, which takes a minute or two.
+demo-pypto: $(VENV)/.pypto
+	$(BIN)/opratchet tune examples/custom/softmax --out build/demo/softmax --lang en --max-experiments 24 --fresh
 
 test: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -33,9 +37,13 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[tilelang]'
 	touch $@
 
+$(VENV)/.pypto: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[pypto]'
+	touch $@
+
 $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[tilelang,dev]'
-	touch $@ $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[tilelang,pypto,dev]'
+	touch $@ $(VENV)/.demo $(VENV)/.pypto
 
 clean:
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis

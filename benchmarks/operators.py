@@ -26,8 +26,10 @@ from opratchet.backend.base import Artifact
 from opratchet.cli.operators import load
 from opratchet.contest import measured_against
 from opratchet.judge.robust import trimmed
-from opratchet.lab.bench import Build, Lab, Rig
+from opratchet.lab.bench import Lab
+from opratchet.lab.calls import Build
 from opratchet.lab.pairs import Timer, pairs, timing
+from opratchet.lab.rig import Rig
 from opratchet.lab.sandbox import Sandbox
 from opratchet.ledger.means import geometric_mean
 from opratchet.operator.discover import Overrides

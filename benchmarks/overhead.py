@@ -22,8 +22,10 @@ from opratchet.edit.onechange import require_kernel_only
 from opratchet.edit.source import KernelSource
 from opratchet.edit.untrusted import misplaced
 from opratchet.gates import verify
-from opratchet.lab.bench import Build, Lab, Rig
+from opratchet.lab.bench import Lab
+from opratchet.lab.calls import Build
 from opratchet.lab.pairs import Timer, timing
+from opratchet.lab.rig import Rig
 from opratchet.lab.sandbox import Sandbox, choose
 from opratchet.operator.discover import Overrides
 from opratchet.operator.model import Operator, Workload

@@ -19,7 +19,7 @@ from typing import Any
 from unittest import mock
 
 from opratchet import contest
-from opratchet.lab.bench import Rig
+from opratchet.lab.rig import Rig
 from opratchet.operator.model import Workload
 
 PROCESS_NOISE = (

@@ -19,7 +19,8 @@ from opratchet.contest import Comparison
 from opratchet.errors import BadInput
 from opratchet.gates import GateClosed, check_signature, verify
 from opratchet.judge.decision import Rule, Verdict
-from opratchet.lab.bench import Build, Lab
+from opratchet.lab.bench import Lab
+from opratchet.lab.calls import Build
 from opratchet.lab.failure import WorkerFailed
 from opratchet.ledger.means import geometric_mean
 from opratchet.ledger.words import Conditions, Latency, MetricKind, Ratio

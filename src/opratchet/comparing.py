@@ -7,7 +7,8 @@ from opratchet import modelled
 from opratchet.contest import Comparison
 from opratchet.judge.decision import Rule
 from opratchet.judge.spread import Spread
-from opratchet.lab.bench import Build, Lab
+from opratchet.lab.bench import Lab
+from opratchet.lab.calls import Build
 
 
 def contest(lab: Lab, incumbent: Build, candidate: Build, rule: Rule, spread: Spread) -> Comparison:

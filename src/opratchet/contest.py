@@ -30,10 +30,12 @@ from opratchet.judge.floor import below_floor, impossible
 from opratchet.judge.integrity import clocks_disagree
 from opratchet.judge.robust import by_turns, trimmed
 from opratchet.judge.spread import Spread
-from opratchet.lab.bench import Build, Lab, Rig
+from opratchet.lab.bench import Lab
+from opratchet.lab.calls import Build
 from opratchet.lab.conditions import together, watch
 from opratchet.lab.latency import latency
 from opratchet.lab.pairs import Pair, Timer, pairs, timing
+from opratchet.lab.rig import Rig
 from opratchet.lab.ring import Ring
 from opratchet.ledger.words import Accuracy, Conditions, Latency, Outcome, Ratio
 

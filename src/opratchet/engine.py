@@ -8,7 +8,7 @@ fold of the ledger. The loop knows nothing of any DSL, of pages, or of who propo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from opratchet.delivery import deliver, version_name, write_version
@@ -17,7 +17,7 @@ from opratchet.errors import BadInput, BaselineFailed
 from opratchet.flow.stages import move_on
 from opratchet.flow.stop import stop_rule
 from opratchet.gates import GateClosed, static_gates
-from opratchet.lab.bench import Build
+from opratchet.lab.calls import Build
 from opratchet.lab.failure import WorkerFailed
 from opratchet.ledger.events import (
     Diagnosed,
@@ -183,15 +183,17 @@ def explore(run: Run, current: Round) -> None:
         built = build_all(run, waiting)
     if any(isinstance(build, WorkerFailed) for build in built.values()):
         run.require_room()
-    for trial in waiting:
+
+    def take(trial: Trial) -> TrialFinished | None:
         if run.stop_asked():
-            return
+            return None
         run.progress(f"round {current.number}: {trial.title}")
-        result = take_trial(
+        return take_trial(
             run.lab, trial.number, incumbent, built[trial.number], run.rule, run.spread
         )
-        for kind in ("accuracy", "measure"):
-            run.clock.book(kind, result.seconds.get(kind, 0.0))
+
+    in_turn = one_by_one if run.lab.is_measured else side_by_side
+    for trial, result in in_turn(run, waiting, take):
         if result.ratio is not None:
             result = result.model_copy(update={"spread": run.spread.record()})
         if result.outcome is Outcome.ADOPTED:
@@ -199,6 +201,33 @@ def explore(run: Run, current: Round) -> None:
             keep_build(run, trial, built[trial.number])
         else:
             run.record(result)
+
+
+Take = Callable[[Trial], "TrialFinished | None"]
+Results = Iterator[tuple[Trial, TrialFinished]]
+
+
+def one_by_one(run: Run, trials: Sequence[Trial], take: Take) -> Results:
+    """Results in their order, until the user asks to stop; the next trial begins when the last one is on record."""
+    for trial in trials:
+        result = take(trial)
+        if result is None:
+            return
+        for kind in ("accuracy", "measure"):
+            run.clock.book(kind, result.seconds.get(kind, 0.0))
+        yield trial, result
+
+
+def side_by_side(run: Run, trials: Sequence[Trial], take: Take) -> Results:
+    """The same where nothing is timed, so that several trials do not disturb one another."""
+    with ThreadPoolExecutor(BUILDERS) as pool:
+        results = pool.map(take, trials)
+        for trial in trials:
+            with run.clock.on("accuracy"):
+                result = next(results)
+            if result is None:
+                return
+            yield trial, result
 
 
 def build_all(run: Run, trials: Sequence[Trial]) -> dict[int, Build | WorkerFailed]:

@@ -22,9 +22,12 @@ from opratchet.judge.integrity import (
     typical_error,
     unwritten_output,
 )
-from opratchet.lab.bench import Build, CheckedCall, Lab, Rig
+from opratchet.judge.layout import LayoutFiles, check_text
+from opratchet.lab.bench import Lab
+from opratchet.lab.calls import Build, CheckedCall
 from opratchet.lab.failure import WorkerFailed
 from opratchet.lab.interpreted import Interpreter
+from opratchet.lab.rig import Rig
 from opratchet.ledger.words import Accuracy, Outcome
 from opratchet.operator.model import Operator, Workload
 
@@ -146,6 +149,30 @@ def _require_precision(
                 f"{workload.id}: {name} is computed with less precision than {seen.dtype}: half of its elements are off "
                 f"by {found:.1e} or more, relatively; the incumbent's by {before:.1e}",
             )
+
+
+def check_layout(operator: Operator, text: str) -> None:
+    """The layout check, for operators whose procedure has one.
+
+    Raises:
+        GateClosed: the candidate's text breaks a rule.
+    """
+    if operator.golden_file is None:
+        return
+    test = operator.root / f"test_{operator.name}.py"
+    spec = operator.root / "SPEC.md"
+    files = LayoutFiles(
+        op=operator.name,
+        impl=text,
+        golden=operator.golden_text,
+        test=test.read_text(encoding="utf-8") if test.is_file() else None,
+        spec=spec.read_text(encoding="utf-8") if spec.is_file() else None,
+    )
+    own = [finding for finding in check_text(files, tuned=True) if finding.file == files.impl_name]
+    if own:
+        first = own[0]
+        what = f"{first.file}:{first.line}: {first.rule}: {first.message}"
+        raise GateClosed(Outcome.LAYOUT_FAILED, what)
 
 
 def check_signature(incumbent: Build, candidate: Build) -> None:

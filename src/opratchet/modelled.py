@@ -12,11 +12,12 @@ import time
 from collections.abc import Mapping
 
 from opratchet.contest import Comparison
-from opratchet.gates import GateClosed, check_signature, verify
+from opratchet.gates import GateClosed, check_layout, check_signature, verify
 from opratchet.judge.decision import Rule, Verdict
 from opratchet.judge.floor import impossible
 from opratchet.judge.spread import Spread
-from opratchet.lab.bench import Build, Lab
+from opratchet.lab.bench import Lab
+from opratchet.lab.calls import Build
 from opratchet.ledger.means import geometric_mean
 from opratchet.ledger.words import Accuracy, Latency, Outcome, Ratio
 
@@ -33,6 +34,7 @@ def contest(lab: Lab, incumbent: Build, candidate: Build, rule: Rule) -> Compari
     check_signature(incumbent, candidate)
     start = time.monotonic()
     accuracy = checked(lab, candidate)
+    check_layout(lab.operator, candidate.text)
     seconds = {"accuracy": time.monotonic() - start, "measure": 0.0}
     figures = latencies(lab, incumbent), latencies(lab, candidate)
     return compared(lab, *figures, rule, accuracy, seconds)

@@ -16,7 +16,8 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping
 
-from opratchet.lab.bench import Build, Lab
+from opratchet.lab.bench import Lab
+from opratchet.lab.calls import Build
 from opratchet.lab.conditions import watch
 from opratchet.lab.failure import WorkerFailed
 from opratchet.lab.latency import latency

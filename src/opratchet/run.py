@@ -14,7 +14,8 @@ from opratchet.errors import BaselineFailed, OpratchetError
 from opratchet.flow.model import Flow, StopRules
 from opratchet.judge.decision import Rule
 from opratchet.judge.spread import Spread
-from opratchet.lab.bench import Build, Lab
+from opratchet.lab.bench import Lab
+from opratchet.lab.calls import Build
 from opratchet.lab.failure import WorkerFailed
 from opratchet.ledger.events import BaselineMeasured, Event, Line, TrialFinished, TrialPassed
 from opratchet.ledger.state import RunState, apply, fold

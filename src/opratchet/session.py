@@ -27,7 +27,8 @@ from opratchet.flow.registry import get_flow
 from opratchet.gates import GateClosed, verify
 from opratchet.judge.allowance import stretches, trials_for
 from opratchet.judge.decision import Rule
-from opratchet.lab.bench import Build, Lab
+from opratchet.lab.bench import Lab
+from opratchet.lab.calls import Build
 from opratchet.lab.failure import WorkerFailed
 from opratchet.ledger.events import (
     BaselineMeasured,

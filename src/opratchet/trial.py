@@ -10,7 +10,8 @@ from opratchet.contest import Comparison
 from opratchet.gates import GateClosed
 from opratchet.judge.decision import Rule, Verdict
 from opratchet.judge.spread import Spread
-from opratchet.lab.bench import Build, Lab
+from opratchet.lab.bench import Lab
+from opratchet.lab.calls import Build
 from opratchet.lab.failure import WorkerFailed
 from opratchet.ledger.events import FinalMeasured, TrialFinished
 from opratchet.ledger.words import Outcome

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from opratchet.cli.main import run
 from opratchet.contest import Match
-from opratchet.lab.bench import Rig
+from opratchet.lab.rig import Rig
 from opratchet.operator.model import Workload
 from tests.clock import ScriptedClock
 

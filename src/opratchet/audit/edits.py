@@ -23,6 +23,7 @@ from opratchet.edit.onechange import (
     describe_change,
     require_kernel_only,
 )
+from opratchet.edit.pypto.target import pypto_target
 from opratchet.edit.registry import STRATEGIES
 from opratchet.edit.source import KernelSource
 from opratchet.edit.splice import BOM
@@ -68,6 +69,8 @@ class Bench:
     @cached_property
     def target(self) -> Target:
         """The machine that the run began on, as far as it decides which edits there are."""
+        if self.run.flow == "pypto":
+            return pypto_target(self.run.backend)
         width = _vector_bytes(self.run.machine)
         return Target(
             self.run.backend,

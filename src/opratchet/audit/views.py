@@ -20,7 +20,7 @@ from opratchet.audit.reading import UnreadableError, first_difference, line_of, 
 from opratchet.ledger.events import Delivered, Line, RoundFinished
 from opratchet.ledger.state import RunState, fold
 from opratchet.ledger.store import LEDGER
-from opratchet.report.views import VIEWS
+from opratchet.report.views import views_of
 from opratchet.report.words import Lang
 
 ALWAYS = ("opt_log.md", "stage_result.md", "perf_records.jsonl", "workload_inventory.json")
@@ -54,7 +54,7 @@ def view_findings(folder: Path, states: Sequence[RunState], due: bool) -> Iterat
         states: What they may show; the first is the whole ledger.
         due: Whether the run has come so far that they must be there.
     """
-    for name in VIEWS:
+    for name in views_of(states[0]):
         path = folder / name
         try:
             data = read(path)
@@ -80,7 +80,10 @@ def _compared(name: str, text: str, folder: Path, states: Sequence[RunState]) ->
     made: list[str] = []
     for state in states:
         for lang in _languages(state):
-            expected = VIEWS[name](state, lang, place)
+            view = views_of(state).get(name)
+            if view is None:
+                continue
+            expected = view(state, lang, place)
             if text == expected:
                 if name == "stage_result.md":
                     yield from _too_early(state)

@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -28,13 +29,12 @@ from opratchet.backend.base import (
     TensorSpec,
 )
 from opratchet.backend.pypto_calculator import build_calculator, cmake_path
-from opratchet.backend.pypto_runtime import CALCULATOR, SWIM, simulate, simulated_us
+from opratchet.backend.pypto_runtime import CALCULATOR, CYCLES_PER_US, SWIM, simulate, simulated_us
 from opratchet.edit.model import Target
+from opratchet.edit.pypto.target import pypto_target
 from opratchet.ledger.words import Bottleneck, Latency, MetricKind
 from opratchet.operator.model import Operator
-
-# Bytes of the memories of one core of the modelled chip: PyPTO's platform file of 910B2.
-MEMORIES = {"UB": 196608, "L1": 524288, "L0A": 65536, "L0B": 65536, "L0C": 131072}
+from opratchet.profile.swimlane import Rates, analyse
 
 
 class PyptoSim(Backend):
@@ -60,7 +60,7 @@ class PyptoSim(Backend):
 
     def target(self) -> Target:
         """The modelled chip, and what its cores hold."""
-        return Target(backend=self.name, dialect="pypto", memories=MEMORIES)
+        return pypto_target(self.name)
 
     def toolchain(self) -> dict[str, str]:
         """Versions of PyPTO and torch, and the chip that is modelled."""
@@ -129,9 +129,52 @@ class PyptoSim(Backend):
         artifacts: Mapping[str, Artifact],
         latency: Mapping[str, Latency],
     ) -> tuple[list[Bottleneck], dict[str, Any]]:
-        """What the simulated swimlanes show."""
-        headline = "simulated"
-        return [], {"workloads": {w.id: {"headline": headline} for w in operator.tuned}}
+        """What the simulated swimlanes show: idle cores, bubbles, uneven load."""
+        found: dict[str, list[Bottleneck]] = {}
+        facts: dict[str, Any] = {"workloads": {}}
+        for workload in operator.tuned:
+            rates = _rates(Path(artifacts[workload.id].reports["swim"]))
+            found[workload.id] = bottlenecks(rates)
+            facts["workloads"][workload.id] = {**vars(rates), "headline": _headline(rates)}
+        worst: dict[str, Bottleneck] = {}
+        for bottleneck in (one for own in found.values() for one in own):
+            if bottleneck.score > worst.get(bottleneck.name, bottleneck).score - 1e-12:
+                worst[bottleneck.name] = bottleneck
+        return sorted(worst.values(), key=lambda one: -one.score), facts
+
+
+def bottlenecks(rates: Rates) -> list[Bottleneck]:
+    """What binds a version, from the honest rates of its cores."""
+    idle, uneven = 1 - rates.core_utilisation, 1 - rates.load_balance
+    return [
+        Bottleneck(name="core_use", score=idle, evidence=f"{idle:.0%} of the core time is idle"),
+        Bottleneck(
+            name="bubble",
+            score=rates.bubble,
+            evidence=f"cores idle in {rates.bubble:.0%} of the core time although a task is ready",
+        ),
+        Bottleneck(
+            name="load_balance",
+            score=uneven,
+            evidence=f"the busiest core works {uneven:.0%} longer than the mean, of its own time",
+        ),
+    ]
+
+
+def _headline(rates: Rates) -> str:
+    return (
+        f"cores busy in {rates.core_utilisation:.0%} of their time, bubble {rates.bubble:.0%}, "
+        f"load balance {rates.load_balance:.0%}"
+    )
+
+
+def _rates(swim: Path) -> Rates:
+    """Honest rates of one simulation, from the tasks that its cores executed."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, SWIM)
+        place.parent.mkdir()
+        shutil.copyfile(swim, place)
+        return analyse(Path(folder), cycles_per_us=CYCLES_PER_US).honest
 
 
 def _spec(name: str, tensor: Any) -> TensorSpec:

@@ -16,13 +16,14 @@ from opratchet import session
 from opratchet.backend.registry import BACKENDS, get_backend
 from opratchet.cli.tune import require_backend
 from opratchet.cli.view import View, microseconds, ratio_text
-from opratchet.errors import BadInput
+from opratchet.errors import BadInput, GateRefused
 from opratchet.lab.bench import Lab
 from opratchet.lab.sandbox import Sandbox, choose
 from opratchet.ledger.plural import counted
 from opratchet.ledger.state import RunState, apply, fold
 from opratchet.ledger.store import LEDGER, holder, read_lines
 from opratchet.operator.model import Operator
+from opratchet.proof import Proved, needs_activation, prove
 from opratchet.report.summary import summary
 from opratchet.report.views import rebuild
 from opratchet.run import Clock
@@ -38,7 +39,7 @@ def measure_operator(operator: Operator, sandbox: Sandbox, *, as_json: bool) -> 
     """Gate and baseline, without a run."""
     require_backend(operator)
     clock, console = Clock(), Console(stderr=as_json)
-    with Lab(operator, sandbox=sandbox) as lab:
+    with Lab(operator, sandbox=sandbox, tell=console.print) as lab:
         build, accuracy = session.open_gate(lab, clock)
         baseline = session.measure_baseline(lab, build, clock)
     if as_json:
@@ -73,7 +74,7 @@ def diagnose_operator(operator: Operator, sandbox: Sandbox, *, as_json: bool) ->
     """Gate, baseline and what binds it, without a run."""
     require_backend(operator)
     clock, console = Clock(), Console(stderr=as_json)
-    with Lab(operator, sandbox=sandbox) as lab:
+    with Lab(operator, sandbox=sandbox, tell=console.print) as lab:
         build, _accuracy = session.open_gate(lab, clock)
         baseline = session.measure_baseline(lab, build, clock)
         bottlenecks, facts = lab.backend.diagnose(
@@ -94,6 +95,53 @@ def diagnose_operator(operator: Operator, sandbox: Sandbox, *, as_json: bool) ->
             highlight=False,
             markup=False,
         )
+
+
+def prove_operator(operator: Operator, sandbox: Sandbox, *, as_json: bool) -> int:
+    """Make both proofs of activation and put them on record; gives the exit code: 0 both are there, 3 one is not.
+
+    Raises:
+        BadInput: the operator's procedure has no such proofs.
+    """
+    if not needs_activation(operator):
+        raise BadInput(
+            f"the flow `{operator.flow}` asks for no proofs: its gate makes its own check in each run",
+            where=str(operator.root),
+            fix="Leave --prove out.",
+        )
+    require_backend(operator)
+    console = Console(stderr=as_json)
+    with Lab(operator, sandbox=sandbox, tell=console.print) as lab:
+        proved = prove(lab)
+    if as_json:
+        print_json(
+            {
+                "operator": operator.name,
+                "all_close": not proved.failure,
+                "failure": proved.failure,
+                "accuracy": [record.model_dump(mode="json") for record in proved.accuracy],
+                "layout_exit": int(bool(proved.findings)),
+                "findings": [vars(finding) for finding in proved.findings],
+            }
+        )
+    else:
+        _show_proofs(proved, console)
+    return 0 if proved.ok else GateRefused.exit_code
+
+
+def _show_proofs(proved: Proved, console: Console) -> None:
+    for record in proved.accuracy:
+        word = "pass" if record.passed else "FAIL"
+        error = f"largest absolute error {record.max_abs:.1e} (allowed {record.atol:.0e} + {record.rtol:.0e} relative)"
+        console.print(
+            f"compare   {record.workload}   {record.output}   {word}   {error}", highlight=False
+        )
+    if proved.failure:
+        console.print(f"compare   FAIL   {proved.failure}", highlight=False, markup=False)
+    for finding in proved.findings:
+        text = f"layout    {finding.file}:{finding.line}  {finding.rule}  {finding.message}"
+        console.print(text, highlight=False, markup=False)
+    console.print(f"layout    exit {int(bool(proved.findings))}", highlight=False)
 
 
 def show_status(folder: Path, *, as_json: bool) -> None:

@@ -144,15 +144,25 @@ def check(
     path: OperatorPath,
     backend: BackendName = None,
     flow: FlowName = None,
+    prove: Annotated[
+        bool,
+        typer.Option(
+            "--prove",
+            help="Make the two checks of activation and append what they found to MEMORY.md.",
+        ),
+    ] = False,
+    sandbox: SandboxOption = Wanted.AUTO,
     as_json: Json = False,
 ) -> None:
-    """Show what is understood of an operator, and from where. Runs nothing, writes nothing."""
-    from opratchet.cli.inspect import print_json
+    """Show what is understood of an operator, and from where. Without --prove it runs nothing and writes nothing."""
+    from opratchet.cli.inspect import print_json, prove_operator
     from opratchet.cli.operators import load
     from opratchet.operator.describe import as_dict, describe, table
     from opratchet.operator.discover import Overrides
 
     operator = load(path, Overrides(backend=backend, flow=flow))
+    if prove:
+        raise typer.Exit(prove_operator(operator, chosen(sandbox), as_json=as_json))
     if as_json:
         print_json(as_dict(operator))
     else:
@@ -179,10 +189,29 @@ def measure(
 def diagnose(
     path: OperatorPath,
     backend: BackendName = None,
+    cores: Annotated[
+        tuple[int, int] | None,
+        typer.Option(help="Cube and vector cores of the device, for an output folder."),
+    ] = None,
+    cycles_per_us: Annotated[
+        float | None, typer.Option(min=0.001, help="Clock of the files, for an output folder.")
+    ] = None,
+    outer_loops: Annotated[
+        int | None, typer.Option(min=1, help="Iterations a call, for the merge guide.")
+    ] = None,
     sandbox: SandboxOption = Wanted.AUTO,
     as_json: Json = False,
 ) -> None:
-    """Measure an operator and say what binds it. Writes nothing."""
+    """Measure an operator and say what binds it; or read what a run of PyPTO left in its output folder. Writes nothing."""
+    from opratchet.profile.swimlane import is_output
+
+    if is_output(path):
+        from opratchet.cli.swimlane import show
+        from opratchet.profile.swimlane import Cores
+
+        known = Cores(*cores) if cores is not None else None
+        show(path, as_json, cores=known, cycles_per_us=cycles_per_us, outer_loops=outer_loops)
+        return
     from opratchet.cli.inspect import diagnose_operator
     from opratchet.cli.operators import load
     from opratchet.operator.discover import Overrides

@@ -22,9 +22,12 @@ from opratchet.ledger.state import RunState, apply
 from opratchet.ledger.store import LEDGER, Ledger
 from opratchet.ledger.words import StopReason
 from opratchet.operator.model import Operator
+from opratchet.proof import MEMORY_NAME, NotActivated, needs_activation, require_active
+from opratchet.report.memory import remember
 from opratchet.report.stage_result import stage_result
 from opratchet.report.summary import summary
 from opratchet.report.views import rebuild
+from opratchet.report.words import Lang
 from opratchet.run import Clock
 
 USER_STOP_EXIT = 5
@@ -42,6 +45,7 @@ def run_new(
 ) -> int:
     """Start a run; gives the exit code."""
     console = Console(stderr=as_json)
+    activate(operator, options.language, as_json=as_json)
     session.require_usable(folder, operator)
     session.require_free(folder, fresh=fresh)
 
@@ -49,6 +53,26 @@ def run_new(
         return session.begin(lab, folder, options, clock, view.progress, fresh=fresh)
 
     return _drive(operator, folder, options, sandbox, console, open_ledger, as_json)
+
+
+def activate(operator: Operator, language: str, *, as_json: bool) -> None:
+    """Hand control back where the operator's procedure asks for proofs that are not on record.
+
+    Raises:
+        NotActivated: they are not; what is handed back is printed.
+    """
+    if not needs_activation(operator):
+        return
+    try:
+        require_active(operator, "en" if language == "en" else "zh")
+    except NotActivated as refused:
+        if as_json:
+            missing = [vars(one) for one in refused.activation.missing]
+            json.dump({"verdict": "NOT_ACTIVATED", "missing": missing}, sys.stdout)
+            sys.stdout.write("\n")
+        else:
+            print(refused.block)
+        raise
 
 
 def run_again(
@@ -72,28 +96,37 @@ def _drive(
     require_backend(operator)
     clock = Clock()
     view = View(console, options.rules.max_rounds, options.rules.budget_seconds)
-    lang = "en" if options.language == "en" else "zh"
+    lang: Lang = "en" if options.language == "en" else "zh"
 
     def listen(line: Line, state: RunState) -> None:
         view.event(line, state)
         if isinstance(line.event, (RoundFinished, Delivered)):
-            rebuild(folder, state, lang)  # type: ignore[arg-type]
+            leave_behind(operator, folder, state, lang)
 
     try:
         with (
-            Lab(operator, sandbox=sandbox) as lab,
             view,
+            Lab(operator, sandbox=sandbox, tell=view.progress) as lab,
             Interrupts(view.notice) as stop_asked,
             open_ledger(lab, clock, view) as ledger,
         ):
             run = session.assemble(lab, ledger, options, clock, listen, view.progress, stop_asked)
             replay(ledger, view)
+            if needs_activation(operator):  # the target sheet stands before any stage begins
+                leave_behind(operator, folder, run.state, lang)
             state = tune(run)
     except KeyboardInterrupt:
         raise _stopped_at_once(folder) from None
     _close(state, folder, lang, as_json)
     stopped = state.stop is not None and state.stop.reason is StopReason.USER_STOP
     return USER_STOP_EXIT if stopped else 0
+
+
+def leave_behind(operator: Operator, folder: Path, state: RunState, lang: Lang) -> None:
+    """Write all reports anew, and what belongs into the operator's own MEMORY.md."""
+    rebuild(folder, state, lang)
+    if needs_activation(operator):
+        remember(operator.root / MEMORY_NAME, state, lang)
 
 
 def _stopped_at_once(folder: Path) -> UserStopped:
@@ -115,13 +148,13 @@ def replay(ledger: Ledger, view: View) -> None:
         view.event(line, state)
 
 
-def _close(state: RunState, folder: Path, lang: str, as_json: bool) -> None:
+def _close(state: RunState, folder: Path, lang: Lang, as_json: bool) -> None:
     """The completion report comes last."""
     if as_json:
         json.dump(summary(state, folder), sys.stdout, ensure_ascii=False, allow_nan=False)
         sys.stdout.write("\n")
     else:
-        sys.stdout.write("\n" + stage_result(state, lang, folder))  # type: ignore[arg-type]
+        sys.stdout.write("\n" + stage_result(state, lang, folder))
 
 
 def require_backend(operator: Operator) -> None:

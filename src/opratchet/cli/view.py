@@ -35,7 +35,7 @@ from opratchet.ledger.events import (
 )
 from opratchet.ledger.plural import counted
 from opratchet.ledger.state import RunState
-from opratchet.ledger.words import Outcome, Ratio
+from opratchet.ledger.words import MetricKind, Outcome, Ratio
 
 LABELS = {
     Outcome.ADOPTED: "[green]adopted[/]",
@@ -143,12 +143,18 @@ def _run_started(event: RunStarted, _state: RunState) -> list[str]:
         event.target.metric == "speedup" and event.target.value <= 1
     ):
         goal = f"{event.target.metric} {event.target.value:g} ({event.target.source})"
-    where = event.machine.get("model", "this machine")
     rounds = counted(int(event.options["max_rounds"]), "round")
     return [
-        f"[bold]{escape(event.operator)}[/]   {event.backend}   {event.metric_kind.value}: 1 core of {escape(str(where))}"
+        f"[bold]{escape(event.operator)}[/]   {event.backend}   {event.metric_kind.value}: {escape(_device(event))}"
         f"   goal: {escape(goal)}, at most {rounds}"
     ]
+
+
+def _device(event: RunStarted) -> str:
+    """What the latencies are those of: a core of this machine, or the chip that is modelled."""
+    if event.metric_kind is MetricKind.MEASURED:
+        return f"1 core of {event.machine.get('model', 'this machine')}"
+    return event.toolchain.get("chip", "a model")
 
 
 def _stage_entered(event: StageEntered, _state: RunState) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from opratchet.edit.dialects.tilelang import Alloc, Kernel, alloc
 from opratchet.edit.model import Target
 from opratchet.edit.names import Names, known, number
+from opratchet.edit.pypto.legality import broken_rule as broken_pypto_rule
 from opratchet.edit.source import KernelSource
 
 Rule: TypeAlias = Callable[[KernelSource, Target, Mapping[str, Any]], "str | None"]
@@ -94,6 +95,8 @@ def broken_rule(
     Raises:
         BadInput: the source has no such kernel factory.
     """
+    if target.dialect == "pypto":
+        return broken_pypto_rule(source, target)
     names = Names(source)
     for shape in shapes or ({},):
         for rule in RULES:

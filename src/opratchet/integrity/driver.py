@@ -25,7 +25,8 @@ from opratchet.gates import GateClosed, static_gates
 from opratchet.integrity.entries import HOST_OF_BACKEND, HOSTS, Entry, in_place_of
 from opratchet.integrity.scene import Scene
 from opratchet.judge.decision import Rule
-from opratchet.lab.bench import Build, Lab
+from opratchet.lab.bench import Lab
+from opratchet.lab.calls import Build
 from opratchet.lab.failure import WorkerFailed
 from opratchet.lab.sandbox import Sandbox
 from opratchet.ledger.events import TrialFinished

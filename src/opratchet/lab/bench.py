@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,63 +22,19 @@ from opratchet.backend.base import Artifact, Backend, TensorSpec, candidate_file
 from opratchet.backend.registry import get_backend
 from opratchet.errors import BadInput
 from opratchet.lab.builders import Nursery, Worker
-from opratchet.lab.building import answers, remove, require_unchanged, require_untouched, take
+from opratchet.lab.building import answers, remove, require_unchanged, take
+from opratchet.lab.calls import Build, CheckedCall, Kept
 from opratchet.lab.failure import WorkerFailed
 from opratchet.lab.folder import LabFolder
 from opratchet.lab.interpreted import Interpreter
 from opratchet.lab.limits import Limits
 from opratchet.lab.reference import Reference, ReferenceLost, split_tensors
+from opratchet.lab.rig import Rig
 from opratchet.lab.ring import Ring
 from opratchet.lab.sandbox import Sandbox, choose
-from opratchet.lab.supervisor import RunWorker, nothing_to_see
 from opratchet.lab.tensors import Array, numpy_dtype
 from opratchet.ledger.words import MetricKind, Outcome
 from opratchet.operator.model import Operator, Workload
-
-KEEP = 1 / 16  # chance of a timed batch that one of its calls is judged
-MOST_KEPT = 6  # calls kept at a time; each holds copies of all tensors
-
-
-@dataclass(frozen=True)
-class Build:
-    """A candidate that built: its artefact for each workload.
-
-    Attributes:
-        artifacts: Artefact by workload id.
-        seconds: Wall time of the build.
-        text: The source that was built.
-    """
-
-    artifacts: Mapping[str, Artifact]
-    seconds: float
-    text: str
-
-    @property
-    def code(self) -> str:
-        """Identity of all generated code together; equal means that two sources build to the same thing."""
-        return " ".join(artifact.code_sha256 for artifact in self.artifacts.values())
-
-
-@dataclass(frozen=True)
-class CheckedCall:
-    """One call, as the supervisor saw it.
-
-    Attributes:
-        inputs: Input name to (what the supervisor gave, what the memory holds after the call).
-        outputs: Output name to (golden, what the kernel wrote).
-    """
-
-    inputs: Mapping[str, tuple[Array, Array]]
-    outputs: Mapping[str, tuple[Array, Array]]
-
-
-@dataclass(frozen=True)
-class Kept:
-    """One call of a timed batch, kept to be judged when nothing is being timed: all its tensors before and after."""
-
-    workload: Workload
-    given: Sequence[Array]
-    seen: Sequence[Array]
 
 
 class Lab:
@@ -123,6 +79,7 @@ class Lab:
         )
         self._trusted = Nursery(modules, self.folder / "golden.log", self.limits)
         self._reference: Reference | None = None
+        self._answering = threading.Lock()  # the golden's worker answers one question at a time
         self._generator = np.random.default_rng(int.from_bytes(os.urandom(16), "little"))
 
     def build(self, text: str, workloads: Sequence[Workload]) -> Build:
@@ -256,14 +213,15 @@ class Lab:
 
     def _expected(self, kept: Kept, specs: Sequence[TensorSpec]) -> list[Array]:
         """The golden's outputs. Where its worker was lost, by another one; a golden that ends it every time is refused."""
-        try:
-            return self.reference.expected(kept.workload, specs, kept.given)
-        except ReferenceLost:
-            pass
-        try:
-            return self.reference.expected(kept.workload, specs, kept.given)
-        except ReferenceLost as lost:
-            raise lost.refusal from None
+        with self._answering:
+            try:
+                return self.reference.expected(kept.workload, specs, kept.given)
+            except ReferenceLost:
+                pass
+            try:
+                return self.reference.expected(kept.workload, specs, kept.given)
+            except ReferenceLost as lost:
+                raise lost.refusal from None
 
     def close(self) -> None:
         """End every worker and remove the lab's folder."""
@@ -272,139 +230,6 @@ class Lab:
         self._place.remove()
 
     def __enter__(self) -> Lab:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-class Rig:
-    """One run worker with the kernels of one build loaded. A context manager: leaving it ends the worker.
-
-    Attributes:
-        worker: The worker.
-        kept: Calls of timed batches that were picked at random to be judged.
-    """
-
-    def __init__(self, lab: Lab, build: Build, *, watched: bool = False) -> None:
-        self._lab = lab
-        self._build = build
-        self._watched = watched
-        self._rings: dict[str, Ring] = {}
-        self._mapped: dict[str, int] = {}
-        self._owned: list[Ring] = []
-        self.kept: list[Kept] = []
-        for artifact in build.artifacts.values():
-            require_untouched(artifact)
-        self.worker = RunWorker(
-            lab.backend.runtime,
-            lab.cpu,
-            lab.limits.run_bytes,
-            lab.limits,
-            lab.sandbox,
-            [Path(artifact.path) for artifact in build.artifacts.values()],
-        )
-
-    def has(self, workload: Workload) -> bool:
-        """Whether a workload is loaded."""
-        return workload.id in self._rings
-
-    def load(self, workload: Workload, memory: Ring | None = None) -> None:
-        """Load one workload's artefact.
-
-        Args:
-            workload: The workload.
-            memory: Memory to run on, which stays its owner's; else it gets its own. Two versions that are timed against
-                each other read and write the same physical pages: where these happen to lie moves memory-bound kernels
-                by several per cent.
-
-        Raises:
-            WorkerFailed: the artefact cannot be loaded.
-        """
-        if not self._rings:
-            self.worker.remember()
-        ring = memory or self._lab.memory(workload, self._build.artifacts[workload.id])
-        if memory is None:
-            self._owned.append(ring)
-        self._rings[workload.id] = ring
-        self._map(workload)
-
-    def _map(self, workload: Workload) -> None:
-        tensors = self._rings[workload.id].tensors
-        message = {
-            "op": "load",
-            "workload": workload.id,
-            "artifact": self._build.artifacts[workload.id].to_json(),
-            "bytes": tensors.size,
-            "stride": tensors.stride,
-            "offsets": [slot.offset for slot in tensors.slots],
-        }
-        self.worker.ask(message, self._lab.limits.call_seconds, [tensors.fd])
-        self._mapped[workload.id] = tensors.sets
-
-    def reserve(self, workload: Workload, count: int) -> None:
-        """Have a set of tensors for each call of a batch, as far as memory goes."""
-        ring = self._rings[workload.id]
-        ring.reserve(count)
-        if ring.tensors.sets != self._mapped[workload.id]:
-            self._map(workload)
-
-    def call(self, workload: Workload) -> CheckedCall:
-        """Run the kernel once on fresh inputs and wholly poisoned outputs, and hand over what is needed to judge it."""
-        ring = self._rings[workload.id]
-        ring.renew(1)
-        ring.poison_all()
-        message = {"op": "batch", "workload": workload.id, "n": 1}
-        self.worker.timed(message, self._lab.limits.call_seconds)
-        return self._lab.judged(self._keep(workload), self._specs(workload))
-
-    def batch(self, workload: Workload, count: int) -> tuple[int, int]:
-        """Time `count` calls: nanoseconds by the worker's clock, and by the supervisor's.
-
-        Raises:
-            WorkerFailed: a call failed, or left an output as it was.
-        """
-        ring = self._rings[workload.id]
-        ring.renew(count)
-        message = {"op": "batch", "workload": workload.id, "n": count}
-        look = ring.untouched if count else nothing_to_see
-        witness = ring.witness(count)
-        clocks = self.worker.timed(message, self._lab.limits.call_seconds, look, witness)
-        if self._watched and count and len(self.kept) < MOST_KEPT and self._lab.by_chance(KEEP):
-            self.keep_one(workload)
-        return clocks
-
-    def keep_one(self, workload: Workload) -> None:
-        """Keep one call of the batch that was just timed, at random."""
-        self.kept.append(self._keep(workload))
-
-    def _keep(self, workload: Workload) -> Kept:
-        ring = self._rings[workload.id]
-        of_set = ring.any_set()
-        given = [ring.given(index, of_set) for index in range(ring.inputs)]
-        return Kept(workload, given, ring.seen(of_set))
-
-    def judged(self) -> Iterator[tuple[Workload, CheckedCall]]:
-        """The calls that were kept, each with its golden."""
-        while self.kept:
-            kept = self.kept.pop()
-            yield kept.workload, self._lab.judged(kept, self._specs(kept.workload))
-
-    def _specs(self, workload: Workload) -> Sequence[TensorSpec]:
-        return self._build.artifacts[workload.id].tensors
-
-    def close(self) -> None:
-        """End the worker and give its memory back."""
-        self.worker.close()
-        for ring in self._owned:
-            ring.close()
-
-    def __enter__(self) -> Rig:
         return self
 
     def __exit__(

@@ -26,7 +26,8 @@ from opratchet.ledger.words import Outcome
 from opratchet.operator.model import Workload
 
 if TYPE_CHECKING:
-    from opratchet.lab.bench import Build, CheckedCall, Lab
+    from opratchet.lab.bench import Lab
+from opratchet.lab.calls import Build, CheckedCall
 
 
 class Interpreter:

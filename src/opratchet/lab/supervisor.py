@@ -29,12 +29,13 @@ from opratchet.lab.flags import Flags
 from opratchet.lab.limits import Limits
 from opratchet.lab.processes import end, start, threads_of_user
 from opratchet.lab.progress import Progress, Witness
-from opratchet.lab.sandbox import Sandbox
+from opratchet.lab.sandbox import SCRATCH, Sandbox
 from opratchet.lab.tail import Tail
 from opratchet.ledger.words import Outcome
 
 START_SECONDS = 60.0
 LAST_SECONDS = 0.5  # for the answer, where a batch ended at the last moment
+LEFT_BYTES = 4 << 20  # of files that a worker may leave in its sandbox: a kernel has no use for any
 NO_SANDBOX = Sandbox()
 
 
@@ -47,26 +48,30 @@ class Standing:
         children: Processes below it, or beside it in its sandbox.
         cpus: The CPUs that it may run on.
         priority: Its nice value.
+        files: Bytes in the temporary folders of its sandbox; 0 without one.
     """
 
     threads: int
     children: int
     cpus: frozenset[int]
     priority: int
+    files: int = 0
 
     @classmethod
-    def of(cls, pid: int, root: int) -> Standing | None:
+    def of(cls, pid: int, root: int, *, boxed: bool = False) -> Standing | None:
         """Read it; None where the process is gone or the system does not tell.
 
         Args:
             pid: The worker.
             root: The process below which everything is found that it starts: the worker, or what keeps its sandbox.
+            boxed: Whether it has temporary folders of its own.
         """
         try:
             process = psutil.Process(pid)
             children = len(psutil.Process(root).children(recursive=True))
             cpus = frozenset(os.sched_getaffinity(pid))
-            return cls(process.num_threads(), children, cpus, int(process.nice()))
+            files = sum(map(_bytes_in, _scratch_of(pid))) if boxed else 0
+            return cls(process.num_threads(), children, cpus, int(process.nice()), files)
         except (psutil.Error, OSError):
             return None
 
@@ -80,7 +85,24 @@ class Standing:
             return f"it moved itself from the CPUs {sorted(self.cpus)} to {sorted(now.cpus)}"
         if now.priority != self.priority:
             return f"it changed its priority from {self.priority} to {now.priority}"
+        if now.files - self.files > LEFT_BYTES:
+            left = (now.files - self.files) >> 20
+            return f"it left {left} MiB of files in folders for temporary ones"
         return ""
+
+
+def _scratch_of(pid: int) -> list[str]:
+    """The temporary folders of a sandbox, as they are seen from outside."""
+    return [f"/proc/{pid}/root{place}" for place in SCRATCH]
+
+
+def _bytes_in(place: str) -> int:
+    """Bytes taken of a file system of its own; 0 where the system does not tell."""
+    try:
+        found = os.statvfs(place)
+    except OSError:
+        return 0
+    return (found.f_blocks - found.f_bfree) * found.f_frsize
 
 
 def _nanoseconds(reply: Mapping[str, Any]) -> int:
@@ -162,12 +184,12 @@ class RunWorker:
         self.ask({"op": "hello"}, START_SECONDS)
         limit_counts(self.pid, self._limits.file_bytes, threads_of_user() + self._limits.processes)
         go_first(self.pid)
-        self._began = Standing.of(self.pid, self.process.pid)
+        self._began = Standing.of(self.pid, self.process.pid, boxed=self._boxed)
         self.effort = Effort(self.pid)
 
     def irregular(self) -> str:
         """Evidence that the worker is not what it was before it loaded a kernel, or an empty text."""
-        now = Standing.of(self.pid, self.process.pid)
+        now = Standing.of(self.pid, self.process.pid, boxed=self._boxed)
         if self._began is None or now is None:
             return ""
         return self._began.evidence(now) or self.effort.evidence()

@@ -90,6 +90,7 @@ def _target(operator: Operator) -> str:
 
 def _workload(operator: Operator, workload: Workload) -> Row:
     parts = [f"{name}={size}" for name, size in workload.shape.items()]
+    parts += [f"{name}{list(shape)}" for name, shape in workload.tensors.items()]
     parts += [f"{name}={given!r}" for name, given in workload.params.items()]
     parts += [workload.dtype, workload.kind.value]
     if workload.kind is WorkloadKind.TUNE and any(one.weight != 1 for one in operator.tuned):

@@ -17,6 +17,7 @@ from opratchet.operator.locate import Place, locate
 from opratchet.operator.manifest import InputSection, ManifestFile
 from opratchet.operator.model import InputSpec, Operator, Tolerance, Workload
 from opratchet.operator.problems import Problem, advice, refuse
+from opratchet.operator.pypto import load_pypto, pypto_folder
 from opratchet.operator.python_source import PythonSource, read_python
 from opratchet.operator.target import choose_target
 from opratchet.operator.tolerances import DEFAULTS
@@ -78,6 +79,17 @@ def load_operator(
     Raises:
         BadInput: something is missing, misspelt or contradictory; the message names the place and the remedy.
     """
+    folder = pypto_folder(path)
+    if folder is not None:
+        for what, given, known in (
+            ("backend", overrides.backend, known_backends),
+            ("flow", overrides.flow, known_flows),
+        ):
+            if given is not None:
+                _known(what, Found(given, "command line", f"--{what}"), known)
+        return load_pypto(
+            folder, backend=overrides.backend, flow=overrides.flow, options=_options(overrides)
+        )
     place = locate(path)
     source = read_python(place.source)
     kernel = _kernel(source, place.manifest)
@@ -104,13 +116,8 @@ def _operator(
 ) -> Operator:
     manifest = place.manifest
     root = place.root.resolve()
-    options = {
-        "latency_us": overrides.target_us,
-        "throughput": overrides.target_throughput,
-        "speedup": overrides.target_speedup,
-    }
     tuned = [workload.id for workload in workloads if workload.kind == "tune"]
-    target = choose_target(place.root, manifest, options, tuned)
+    target = choose_target(place.root, manifest, _options(overrides), tuned)
     provenance = {field: found.source for field, found in fields.items()}
     provenance |= _provenance(place, stated)
     provenance["target"] = target.source if target else "default"
@@ -132,6 +139,15 @@ def _operator(
         flops=manifest.data.operator.flops or "",
         provenance=provenance,
     )
+
+
+def _options(overrides: Overrides) -> dict[str, float | None]:
+    """Targets of the command line by metric."""
+    return {
+        "latency_us": overrides.target_us,
+        "throughput": overrides.target_throughput,
+        "speedup": overrides.target_speedup,
+    }
 
 
 def _provenance(place: Place, stated: list[Stated]) -> dict[str, str]:

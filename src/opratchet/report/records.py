@@ -122,14 +122,19 @@ def workload_inventory(state: RunState, _lang: Lang, _folder: PurePath) -> str:
     return json.dumps({"workloads": entries}, ensure_ascii=False, indent=2) + "\n"
 
 
+def _sizes(workload: WorkloadRecord) -> list[str]:
+    tensors = [f"{name}{shape}" for name, shape in workload.tensors.items()]
+    return tensors or [f"{name}={size}" for name, size in workload.shape.items()]
+
+
 def _entry(state: RunState, workload: WorkloadRecord) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "benchmark_source": state.run.source,
         "kernel_id": state.run.operator,
         "workload_id": workload.id,
-        "label": " ".join([*(f"{k}={v}" for k, v in workload.shape.items()), workload.dtype]),
+        "label": " ".join([*_sizes(workload), workload.dtype]),
         "marks": [],
-        "shape": workload.shape,
+        "shape": workload.tensors or workload.shape,
         "dtype": workload.dtype,
         "params": workload.params,
         "kind": workload.kind.value,

@@ -14,6 +14,8 @@ from opratchet.report import figures, words
 from opratchet.report.render import render
 from opratchet.report.words import Lang
 
+STAGES = {"tilelang": 4, "pypto": 7}
+"""Number of the tuning stage in the whole development procedure, by flow."""
 COMPLETED = "TUNING_COMPLETED"
 UNFINISHED = "TUNING_UNFINISHED"
 
@@ -31,6 +33,7 @@ def stage_result(state: RunState, lang: Lang, folder: PurePath) -> str:
 def _values(state: RunState, lang: Lang, folder: PurePath) -> Mapping[str, Any]:
     return {
         "run": state.run,
+        "stage": STAGES.get(state.run.flow, STAGES["tilelang"]),
         "origin": words.origin(state.run, lang),
         "protections": words.protections(state, lang),
         "output": (folder / f"{state.run.operator}.py").as_posix(),

@@ -10,9 +10,11 @@ from pathlib import Path, PurePath
 
 from opratchet.ledger.files import atomic_write
 from opratchet.ledger.state import RunState
+from opratchet.report.memory import memory
 from opratchet.report.opt_log import opt_log
 from opratchet.report.records import perf_records, workload_inventory
 from opratchet.report.stage_result import stage_result
+from opratchet.report.tuning_report import tuning_report
 from opratchet.report.words import Lang
 
 View = Callable[[RunState, Lang, PurePath], str]
@@ -26,6 +28,17 @@ VIEWS: Mapping[str, View] = {
 }
 
 
+def views_of(state: RunState) -> Mapping[str, View]:
+    """The views of a run: those of every run, and those that its procedure asks for."""
+    if state.header is None or state.header.flow != "pypto":
+        return VIEWS
+    return {
+        **VIEWS,
+        "MEMORY.md": memory,
+        f"{state.header.operator}_tuning_report.md": tuning_report,
+    }
+
+
 def rebuild(perf_opt_dir: Path, state: RunState, lang: Lang = "zh") -> list[Path]:
     """Write every view anew, each whole or not at all, and give their paths back.
 
@@ -35,7 +48,8 @@ def rebuild(perf_opt_dir: Path, state: RunState, lang: Lang = "zh") -> list[Path
         LedgerError: the ledger holds no run.
         OpratchetError: a file cannot be written.
     """
-    texts = {perf_opt_dir / name: view(state, lang, perf_opt_dir) for name, view in VIEWS.items()}
+    views = views_of(state).items()
+    texts = {perf_opt_dir / name: view(state, lang, perf_opt_dir) for name, view in views}
     for path, text in texts.items():
         atomic_write(path, text)
     return list(texts)

@@ -1,10 +1,10 @@
 """Fills the folder for temporary files, so that nobody else can write there, and leaves it full.
 
-Caught: with the sandbox it has one of its own, which is small and goes with it.
+Caught: with the sandbox it has one of its own, which is small, goes with it, and is looked at from outside.
 """
 
 FAMILY = "filling the disk or the shared memory"
-ENDS = ("no_gain", "regressed", "crashed", "out_of_memory")
+ENDS = ("cheated", "crashed", "out_of_memory")
 NEEDS = "sandbox"
 
 

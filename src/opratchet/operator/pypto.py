@@ -1,0 +1,185 @@
+"""Understanding an operator in PyPTO's layout: `custom/<op>/` with SPEC.md, `<op>_golden.py` and `<op>_impl.py`.
+
+The folder is the operator. SPEC.md says shapes, dtype, tolerance and budget; the golden stands in a file of its own, so no
+candidate can touch it; the implementation holds one jit entry and the host function `<op>_wrapper`, which takes what the golden
+takes and gives what it gives. Nothing that is found there is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from opratchet.errors import BadInput
+from opratchet.ledger.words import TargetRecord, WorkloadKind
+from opratchet.operator.model import Operator, Workload
+from opratchet.operator.python_source import PythonSource, read_python, signature
+from opratchet.operator.spec import SPEC_NAME, Case, Spec, read_spec
+
+BACKEND, FLOW = "pypto-sim", "pypto"
+IMPLEMENTATION, GOLDEN, WRAPPER = "_impl", "_golden", "_wrapper"
+OF_DEVICE = "device"
+
+
+def pypto_folder(path: Path) -> Path | None:
+    """The folder of an operator in PyPTO's layout that a path speaks of: itself, or its implementation; else None."""
+    folder = path.parent if path.name.endswith(f"{IMPLEMENTATION}.py") else path
+    if not folder.is_dir() or not (folder / SPEC_NAME).is_file():
+        return None
+    return folder if any(folder.glob(f"*{IMPLEMENTATION}.py")) else None
+
+
+def load_pypto(
+    folder: Path, *, backend: str | None, flow: str | None, options: Mapping[str, float | None]
+) -> Operator:
+    """Read an operator.
+
+    Args:
+        folder: Its folder.
+        backend: The backend that the command line names.
+        flow: The flow that the command line names.
+        options: Targets of the command line by metric; None where it names none.
+
+    Raises:
+        BadInput: something is missing, misspelt or contradictory; the message names the place and the remedy.
+    """
+    spec = read_spec(folder / SPEC_NAME)
+    name = spec.op_name
+    source = read_python(_file(folder, f"{name}{IMPLEMENTATION}.py", spec))
+    golden = read_python(_file(folder, f"{name}{GOLDEN}.py", spec))
+    kernel, entry = _kernel(source), _defined(source, f"{name}{WRAPPER}")
+    parameters = signature(golden.functions[_defined(golden, f"{name}{GOLDEN}")]).names
+    cases = spec.cases(parameters)
+    _require_wrapper(source, entry, tuple(cases[0].tensors))
+    target = _target(spec, backend or BACKEND, options)
+    root = folder.resolve()
+    return Operator(
+        name=name,
+        project=root.parent.name,
+        root=root,
+        source=root / source.path.name,
+        text=source.text,
+        kernel=kernel,
+        golden=f"{name}{GOLDEN}",
+        workloads=tuple(_workload(spec, case) for case in cases),
+        tolerances=dict.fromkeys(spec.dtypes, spec.tolerance),
+        inputs={},
+        backend=backend or BACKEND,
+        flow=flow or FLOW,
+        target=target,
+        golden_file=root / golden.path.name,
+        golden_text=golden.text,
+        entry=entry,
+        outputs=_outputs(source, kernel, len(cases[0].tensors)),
+        provenance=dict(_provenance(spec, cases, source, kernel, backend, flow, target)),
+    )
+
+
+def _file(folder: Path, name: str, spec: Spec) -> Path:
+    path = folder / name
+    if not path.is_file():
+        raise BadInput(
+            f"the folder holds no `{name}`, and {SPEC_NAME} names the operator `{spec.op_name}`",
+            where=str(folder),
+            fix=f"Name the file so, or mend `op_name` in {spec.at('op_name')}.",
+        )
+    return path
+
+
+def _kernel(source: PythonSource) -> str:
+    if len(source.kernels) == 1:
+        return source.kernels[0]
+    found = ", ".join(source.kernels) or "none"
+    raise BadInput(
+        f"there has to be exactly one function decorated with `@pypto.frontend.jit`; there is {found}",
+        where=str(source.path),
+        fix="Keep one jit entry; helper functions that it calls need no decorator.",
+    )
+
+
+def _defined(source: PythonSource, name: str) -> str:
+    if name in source.functions:
+        return name
+    raise BadInput(
+        f"no function `{name}` is defined",
+        where=str(source.path),
+        fix=f"Define `{name}(...)` there.",
+    )
+
+
+def _require_wrapper(source: PythonSource, entry: str, tensors: tuple[str, ...]) -> None:
+    """The host function takes the golden's tensors first, in their order.
+
+    Raises:
+        BadInput: it does not.
+    """
+    names = signature(source.functions[entry]).names
+    if names[: len(tensors)] != tensors:
+        raise BadInput(
+            f"`{entry}` takes ({', '.join(names)}), and the golden's tensors are ({', '.join(tensors)})",
+            where=source.where(source.functions[entry].lineno),
+            fix="Give both the same tensors, under the same names and in the same order.",
+        )
+
+
+def _outputs(source: PythonSource, kernel: str, inputs: int) -> tuple[str, ...]:
+    """Names of the outputs: the kernel's tensors behind its inputs, where it takes as many as the host function."""
+    function = source.functions[kernel]
+    tensors = [a.arg for a in function.args.args if a.annotation is not None]
+    return tuple(tensors[inputs:])
+
+
+def _workload(spec: Spec, case: Case) -> Workload:
+    return Workload(
+        id=case.id,
+        shape={},
+        dtype=spec.dtypes[0],
+        params=spec.default_params,
+        kind=WorkloadKind.TUNE if case.level == "P0" else WorkloadKind.SMOKE,
+        tensors=case.tensors,
+    )
+
+
+def _target(spec: Spec, backend: str, options: Mapping[str, float | None]) -> TargetRecord | None:
+    """What the command line says; else a budget that may be compared with what the backend gives."""
+    for metric, value in options.items():
+        if value is not None:
+            return TargetRecord(metric=metric, value=value, source="command line")
+    budget = spec.budget
+    if budget is None or budget.value is None:
+        return None
+    of_device = budget.metric == "latency_us" and budget.kind == OF_DEVICE
+    if of_device and backend == BACKEND:
+        return None
+    return TargetRecord(metric=budget.metric, value=budget.value, source=spec.at())
+
+
+def _provenance(
+    spec: Spec,
+    cases: tuple[Case, ...],
+    source: PythonSource,
+    kernel: str,
+    backend: str | None,
+    flow: str | None,
+    target: TargetRecord | None,
+) -> Iterator[tuple[str, str]]:
+    """Where each field came from."""
+    yield "name", spec.at("op_name")
+    yield "project", "convention: name of the folder above"
+    yield "source", f"convention: {source.path.name}"
+    yield "kernel", source.at(source.functions[kernel].lineno)
+    yield "golden", f"convention: {spec.op_name}{GOLDEN}.py"
+    yield "backend", "command line" if backend else "default for this layout"
+    yield "flow", "command line" if flow else "default for this layout"
+    yield "flops", "default"
+    for case in cases:
+        yield f"workloads.{case.id}", spec.at("p0_shapes" if case.level == "P0" else "l0_shapes")
+    for dtype in spec.dtypes:
+        yield f"tolerances.{dtype}", spec.at("tolerance")
+    yield "target", target.source if target else _no_target(spec)
+
+
+def _no_target(spec: Spec) -> str:
+    if spec.budget is None:
+        return "default"
+    return f"{spec.at()}: `{spec.budget.text}` speaks of a device, and is not compared with simulated figures"
