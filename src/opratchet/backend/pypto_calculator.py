@@ -7,6 +7,7 @@ the versions it was built for. `tell` hears how far the build is.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import metadata, util
 from pathlib import Path
 
@@ -48,10 +50,18 @@ def build_calculator(tell: Tell) -> Path:
     if place.is_file():
         return place
     place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.parent) as folder:
-        built = _built(Path(folder), tell)
-        built.replace(place)
+    with _alone(place.parent), tempfile.TemporaryDirectory(dir=place.parent) as folder:
+        if not place.is_file():
+            _built(Path(folder), tell).replace(place)
     return place
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Of several that want it at once, one builds it and the others wait."""
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _built(folder: Path, tell: Tell) -> Path:

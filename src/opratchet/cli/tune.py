@@ -123,9 +123,9 @@ def _drive(
 
 
 def leave_behind(operator: Operator, folder: Path, state: RunState, lang: Lang) -> None:
-    """Write all reports anew, and what belongs into the operator's own MEMORY.md."""
+    """Write all reports anew, and what belongs into the operator's own MEMORY.md, unless the run's folder lies elsewhere."""
     rebuild(folder, state, lang)
-    if needs_activation(operator):
+    if needs_activation(operator) and folder.resolve().is_relative_to(operator.root):
         remember(operator.root / MEMORY_NAME, state, lang)
 
 

@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.status import Status
 
 from opratchet.cli.pace import Pace, about
+from opratchet.flow.registry import FLOWS
 from opratchet.flow.stop import total_speedup
 from opratchet.ledger.events import (
     BaselineMeasured,
@@ -143,10 +144,12 @@ def _run_started(event: RunStarted, _state: RunState) -> list[str]:
         event.target.metric == "speedup" and event.target.value <= 1
     ):
         goal = f"{event.target.metric} {event.target.value:g} ({event.target.source})"
-    rounds = counted(int(event.options["max_rounds"]), "round")
+    rounds = f", at most {counted(int(event.options['max_rounds']), 'round')}"
+    flow = FLOWS.get(event.flow)
+    limit = "" if flow is not None and flow.stages else rounds  # stages end by their own rules
     return [
         f"[bold]{escape(event.operator)}[/]   {event.backend}   {event.metric_kind.value}: {escape(_device(event))}"
-        f"   goal: {escape(goal)}, at most {rounds}"
+        f"   goal: {escape(goal)}{limit}"
     ]
 
 

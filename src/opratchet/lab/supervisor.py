@@ -184,12 +184,19 @@ class RunWorker:
         self.ask({"op": "hello"}, START_SECONDS)
         limit_counts(self.pid, self._limits.file_bytes, threads_of_user() + self._limits.processes)
         go_first(self.pid)
-        self._began = Standing.of(self.pid, self.process.pid, boxed=self._boxed)
+        self._began = self._standing()
         self.effort = Effort(self.pid)
+
+    def _standing(self) -> Standing | None:
+        """What the worker is now. A process that ends while all of them are listed makes the first look fail."""
+        for _ in range(2):
+            if found := Standing.of(self.pid, self.process.pid, boxed=self._boxed):
+                return found
+        return None
 
     def irregular(self) -> str:
         """Evidence that the worker is not what it was before it loaded a kernel, or an empty text."""
-        now = Standing.of(self.pid, self.process.pid, boxed=self._boxed)
+        now = self._standing()
         if self._began is None or now is None:
             return ""
         return self._began.evidence(now) or self.effort.evidence()

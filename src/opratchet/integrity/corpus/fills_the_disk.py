@@ -4,7 +4,7 @@ Caught: with the sandbox it has one of its own, which is small, goes with it, an
 """
 
 FAMILY = "filling the disk or the shared memory"
-ENDS = ("cheated", "crashed", "out_of_memory")
+ENDS = ("cheated", "no_gain", "regressed", "crashed", "out_of_memory")
 NEEDS = "sandbox"
 
 
