@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from opratchet.lab.sandbox import Sandbox, choose
 from opratchet.lab.tensors import Array, numpy_dtype
 from opratchet.ledger.words import MetricKind, Outcome
 from opratchet.operator.model import Operator, Workload
+
+AGAIN = 3
+Result = TypeVar("Result")
 
 
 class Lab:
@@ -85,19 +88,28 @@ class Lab:
     def build(self, text: str, workloads: Sequence[Workload]) -> Build:
         """Build a candidate for these workloads in a worker of its own.
 
-        Where the process that starts workers was lost meanwhile, e.g. because the system ran out of memory, that says nothing
-        of the candidate: it is built once more.
-
         Raises:
             WorkerFailed: it does not build, or took too much time or memory.
         """
-        losses = self._nursery.losses
-        try:
-            return self._built(text, workloads)
-        except WorkerFailed:
-            if self._nursery.losses == losses:
-                raise
-        return self._built(text, workloads)
+        return self.unless_lost(lambda: self._built(text, workloads))
+
+    def unless_lost(self, work: Callable[[], Result]) -> Result:
+        """Do what needs a worker.
+
+        Where the process that starts workers was lost meanwhile, e.g. because the system ran out of memory, that says nothing
+        of the candidate: it is done again, a few times at most.
+
+        Raises:
+            WorkerFailed: it failed by itself, or every time.
+        """
+        for _ in range(AGAIN):
+            losses = self._nursery.losses
+            try:
+                return work()
+            except WorkerFailed:
+                if self._nursery.losses == losses:
+                    raise
+        return work()
 
     def _built(self, text: str, workloads: Sequence[Workload]) -> Build:
         self._nursery.wait_ready()

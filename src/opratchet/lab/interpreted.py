@@ -62,7 +62,8 @@ class Interpreter:
         ring = self._rings[workload.id]
         ring.renew(1)
         ring.poison_all()
-        self.modelled_us[workload.id] = self._interpret(workload, ring)
+        us = self._lab.unless_lost(lambda: self._interpret(workload, ring))
+        self.modelled_us[workload.id] = us
         given = [ring.given(index, 0) for index in range(ring.inputs)]
         return self._lab.judged_call(workload, given, ring.seen(0), self._specs(workload))
 

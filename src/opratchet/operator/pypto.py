@@ -24,9 +24,12 @@ OF_DEVICE = "device"
 def pypto_folder(path: Path) -> Path | None:
     """The folder of an operator in PyPTO's layout that a path speaks of: itself, or its implementation; else None."""
     folder = path.parent if path.name.endswith(f"{IMPLEMENTATION}.py") else path
-    if not folder.is_dir() or not (folder / SPEC_NAME).is_file():
+    try:
+        if not folder.is_dir() or not (folder / SPEC_NAME).is_file():
+            return None
+        return folder if any(folder.glob(f"*{IMPLEMENTATION}.py")) else None
+    except (OSError, ValueError):  # a path that cannot exist is told where paths are read
         return None
-    return folder if any(folder.glob(f"*{IMPLEMENTATION}.py")) else None
 
 
 def load_pypto(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from opratchet.errors import BadInput
@@ -58,6 +58,7 @@ def test_items_under_a_key(
         assert list(json_items(path, "traceEvents")) == items
 
 
+@example(text=" 00")
 @given(text=st.text(alphabet='[]{}:,"\\ 01.eE-truefalsn\n', max_size=30))
 def test_what_is_no_json_is_refused(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("json") / "any.json"

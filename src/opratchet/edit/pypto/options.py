@@ -45,6 +45,7 @@ def _settings(*counts: int) -> tuple[str, ...]:
     return tuple(f"{{-1: {count}}}" for count in counts)
 
 
+JIT = "pypto.frontend.jit"
 BUBBLE, CORES, BALANCE = (frozenset({name}) for name in ("bubble", "core_use", "load_balance"))
 
 OPTIONS: tuple[Option, ...] = (
@@ -156,7 +157,7 @@ def _decorator(view: Pypto) -> cst.BaseExpression | None:
     for decorator in view.source.factory.decorators:
         node = decorator.decorator
         called = node.func if isinstance(node, cst.Call) else node
-        if dotted(called).rpartition(".")[2] == "jit":
+        if dotted(called) == JIT:
             return node
     return None
 

@@ -126,9 +126,10 @@ class _Stream:
                 if not self._more():
                     raise
                 continue
+            length = end - self.at  # reading more drops what lies before the place
             # a number that ends with the buffer may go on in the file, as 1 does in 1.5
             if self.text[end : end + 1] in AFTER_A_VALUE or not self._more():
-                self.at = end
+                self.at += length
                 return value
 
     def _more(self) -> bool:
