@@ -249,6 +249,9 @@ def test_nothing_is_left_when_the_lab_closes(tmp_path: Path) -> None:
                 folder = opened.folder
         rig.close()
         assert len(family) >= 4
+        psutil.wait_procs(
+            family, timeout=5
+        )  # a process that was killed may take a moment to be gone
         assert not [process for process in family if alive(process.pid)]
         assert not folder.exists()
 
