@@ -29,6 +29,9 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
+            from opratchet.lab.processes import halt
+
+            halt()  # what was being started when it came is in nobody's hands yet
             raise UserStopped("stopped at once") from None
 
 
