@@ -1,7 +1,7 @@
 """The fake backend as one that models its target: `time = "120"` is what its model gives, in microseconds.
 
 Further directives: `again = "121"` is what the model gives when it runs once more, beside the interpreted call; `unsteady = "yes"`
-has each build give another figure.
+has each build give another figure; `figure = "none"` leaves none.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from opratchet.backend.base import Artifact
+from opratchet.errors import BadInput
 from opratchet.ledger.words import MetricKind
 from tests.fake_backend import FakeBackend
 
@@ -33,5 +34,7 @@ class ModelledBackend(FakeBackend):
 
     def modelled_us(self, artifact: Artifact) -> float:
         said = json.loads(Path(artifact.path).read_text())
+        if "figure" in said:
+            raise BadInput("the file holds no figure")
         size = artifact.tensors[0].shape[0]
         return float(said.get(f"time_{size}", said["time"]))

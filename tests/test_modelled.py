@@ -92,6 +92,13 @@ def test_what_is_wrong_is_not_compared(lab: Lab, directive: str, outcome: Outcom
     assert closed.value.outcome is outcome
 
 
+def test_a_file_that_holds_no_figure_is_an_outcome_and_no_traceback(lab: Lab) -> None:
+    with pytest.raises(GateClosed, match="no figure") as closed:
+        comparing.contest(lab, built(lab), built(lab, "figure: none"), RULE, Spread())
+
+    assert closed.value.outcome is Outcome.PROFILE_INVALID
+
+
 def test_an_interpreter_that_crashes_is_told(lab: Lab) -> None:
     with pytest.raises(WorkerFailed) as failed:
         comparing.contest(lab, built(lab), built(lab, "run: crash", time=1), RULE, Spread())

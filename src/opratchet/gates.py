@@ -152,27 +152,18 @@ def _require_precision(
 
 
 def check_layout(operator: Operator, text: str) -> None:
-    """The layout check, for operators whose procedure has one.
+    """The layout check of a candidate's implementation, for operators whose golden stands apart.
 
     Raises:
-        GateClosed: the candidate's text breaks a rule.
+        GateClosed: it breaks a rule.
     """
     if operator.golden_file is None:
         return
-    test = operator.root / f"test_{operator.name}.py"
-    spec = operator.root / "SPEC.md"
-    files = LayoutFiles(
-        op=operator.name,
-        impl=text,
-        golden=operator.golden_text,
-        test=test.read_text(encoding="utf-8") if test.is_file() else None,
-        spec=spec.read_text(encoding="utf-8") if spec.is_file() else None,
-    )
-    own = [finding for finding in check_text(files, tuned=True) if finding.file == files.impl_name]
-    if own:
-        first = own[0]
-        what = f"{first.file}:{first.line}: {first.rule}: {first.message}"
-        raise GateClosed(Outcome.LAYOUT_FAILED, what)
+    files = LayoutFiles(operator.name, text, operator.golden_text, test=None, spec=None)
+    for found in check_text(files, tuned=True):
+        if found.file == files.impl_name:
+            what = f"{found.file}:{found.line}: {found.rule}: {found.message}"
+            raise GateClosed(Outcome.LAYOUT_FAILED, what)
 
 
 def check_signature(incumbent: Build, candidate: Build) -> None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 
 from opratchet.contest import Comparison
+from opratchet.errors import BadInput
 from opratchet.gates import GateClosed, check_layout, check_signature, verify
 from opratchet.judge.decision import Rule, Verdict
 from opratchet.judge.floor import impossible
@@ -75,10 +76,17 @@ def latencies(lab: Lab, build: Build) -> dict[str, Latency]:
 
 
 def _latency(lab: Lab, build: Build, name: str) -> Latency:
-    us = lab.backend.modelled_us(build.artifacts[name])
+    us = _modelled(lab, build, name)
     if wrong := impossible(us, "us", f"{name}: the model's figure for a call"):
         raise GateClosed(Outcome.PROFILE_INVALID, wrong)
     return Latency(kind=lab.backend.metric_kind, us=us, low_us=us, high_us=us, samples=1)
+
+
+def _modelled(lab: Lab, build: Build, name: str) -> float:
+    try:
+        return lab.backend.modelled_us(build.artifacts[name])
+    except BadInput as error:
+        raise GateClosed(Outcome.PROFILE_INVALID, f"{name}: {error.what}") from None
 
 
 def checked(lab: Lab, build: Build) -> list[Accuracy]:
@@ -92,7 +100,7 @@ def checked(lab: Lab, build: Build) -> list[Accuracy]:
         records = verify(lab, interpreter)
         again = dict(interpreter.modelled_us)
     for name, us in again.items():
-        require_same(name, lab.backend.modelled_us(build.artifacts[name]), us)
+        require_same(name, _modelled(lab, build, name), us)
     return records
 
 
@@ -105,7 +113,7 @@ def require_repeatable(lab: Lab, build: Build) -> None:
     """
     again = lab.build(build.text, lab.operator.tuned)
     for name, latency in latencies(lab, again).items():
-        require_same(name, lab.backend.modelled_us(build.artifacts[name]), latency.us)
+        require_same(name, _modelled(lab, build, name), latency.us)
 
 
 def require_same(name: str, first: float, second: float) -> None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opratchet.edit.source import sha256
-from opratchet.errors import BadInput, GateRefused
+from opratchet.errors import GateRefused
+from opratchet.flow.registry import get_flow
 from opratchet.gates import GateClosed, verify
 from opratchet.judge.layout import Finding, check_layout
 from opratchet.lab.bench import Lab
@@ -20,6 +21,7 @@ from opratchet.lab.failure import WorkerFailed
 from opratchet.ledger.files import atomic_write
 from opratchet.ledger.words import Accuracy
 from opratchet.operator.activation import Activation, Language, activation
+from opratchet.operator.files import read_exact
 from opratchet.operator.memory import append_rows, read_memory
 from opratchet.operator.model import Operator
 
@@ -56,7 +58,7 @@ class NotActivated(GateRefused):
 
 def needs_activation(operator: Operator) -> bool:
     """Whether the operator's procedure begins with the two proofs."""
-    return operator.flow == "pypto"
+    return get_flow(operator.flow).activated
 
 
 def require_active(operator: Operator, language: Language) -> Activation:
@@ -66,20 +68,11 @@ def require_active(operator: Operator, language: Language) -> Activation:
         NotActivated: one is missing.
     """
     path = operator.root / MEMORY_NAME
-    text = _read(path) if path.is_file() else ""
+    text = read_exact(path) if path.is_file() else ""
     found = activation(read_memory(text), operator.outputs, sha256(operator.text))
     if not found.ok:
         raise NotActivated(found, operator.root, language)
     return found
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(
-            f"it cannot be read: {error}", where=str(path), fix="Save it as UTF-8."
-        ) from None
 
 
 @dataclass(frozen=True)
@@ -113,7 +106,7 @@ def prove(lab: Lab) -> Proved:
     accuracy, failure = _compared(lab)
     proved = Proved(accuracy, failure, check_layout(operator.root))
     path = operator.root / MEMORY_NAME
-    before = _read(path) if path.is_file() else f"# {operator.name}\n"
+    before = read_exact(path) if path.is_file() else f"# {operator.name}\n"
     text = append_rows(before, SECTION, COMPARED, _comparison_rows(operator, proved))
     text = append_rows(text, SECTION, LAID_OUT, [_layout_row(operator, proved)])
     atomic_write(path, text)
@@ -132,33 +125,24 @@ def _compared(lab: Lab) -> tuple[list[Accuracy], str]:
 
 
 def _comparison_rows(operator: Operator, proved: Proved) -> list[list[str]]:
-    """A row for each output: it is close only where it is on every workload."""
-    rows = []
-    for output in operator.outputs or ("all outputs",):
-        own = [record for record in proved.accuracy if record.output in (output, *_all(output))]
-        worst = max(own, key=lambda record: record.max_abs, default=None)
-        passed = not proved.failure and bool(own)
-        stats = f"max_diff {worst.max_abs:.3g}" if worst else proved.failure or "not compared"
-        close = [f"{worst.rtol:g}", f"{worst.atol:g}"] if worst else ["", ""]
-        workloads = ", ".join(dict.fromkeys(record.workload for record in own))
-        command = f"opratchet check --prove {operator.root.name}"
-        rows.append(
-            [
-                _now(),
-                output,
-                workloads,
-                *close,
-                str(passed).lower(),
-                stats,
-                command,
-                _digits(operator),
-            ]
-        )
-    return rows
+    """A row for each output: it is close only where every output is, on every workload."""
+    return [_comparison_row(operator, proved, output) for output in operator.outputs]
 
 
-def _all(output: str) -> tuple[str, ...]:
-    return () if output != "all outputs" else ("out0",)
+def _comparison_row(operator: Operator, proved: Proved, output: str) -> list[str]:
+    own = [record for record in proved.accuracy if record.output == output]
+    worst = max(own, key=lambda record: record.max_abs, default=None)
+    close = [f"{worst.rtol:g}", f"{worst.atol:g}"] if worst else ["", ""]
+    return [
+        _now(),
+        output,
+        ", ".join(dict.fromkeys(record.workload for record in own)),
+        *close,
+        str(not proved.failure and bool(own)).lower(),
+        f"max_diff {worst.max_abs:.3g}" if worst else proved.failure or "not compared",
+        f"opratchet check --prove {operator.root.name}",
+        _digits(operator),
+    ]
 
 
 def _layout_row(operator: Operator, proved: Proved) -> list[str]:

@@ -217,7 +217,8 @@ def begin(
     ledger = Ledger(folder, create=True)
     try:
         ledger.keep(lab.operator.text)
-        ledger.append_all([header(lab, options), GatePassed(accuracy=accuracy), baseline])
+        notes = [Noted(text=text) for text in lab.operator.remarks]
+        ledger.append_all([header(lab, options), GatePassed(accuracy=accuracy), baseline, *notes])
     except OpratchetError:
         ledger.close()
         raise

@@ -258,12 +258,15 @@ def test_the_workers_of_a_killed_run_die_with_it_and_it_is_resumed(
     goes_on_and_repeats_nothing(run, run.lines(), scripted)
 
 
-def test_ctrl_c_ends_a_command_that_is_no_run(toy: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("later", [0.0, 0.01, 0.03, 0.1, 0.3])
+def test_ctrl_c_ends_a_command_that_is_no_run(toy: Path, tmp_path: Path, later: float) -> None:
+    """At any moment of its start: what is being started then must not stay behind."""
     process = background("measure", toy, module=SCRIPTED, TMPDIR=str(tmp_path))
     deadline = time.monotonic() + 60
     while not psutil.Process(process.pid).children():
         assert time.monotonic() < deadline
-        time.sleep(0.02)
+        time.sleep(0.002)
+    time.sleep(later)
     family = psutil.Process(process.pid).children(recursive=True)
     os.killpg(process.pid, signal.SIGINT)
     _out, errors = process.communicate(timeout=20)

@@ -77,7 +77,10 @@ def test_proofs_are_made_and_appended_and_the_run_goes_through_its_stages(shippe
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["metric_kind"] == "simulated"
-    assert answer["speedup"] >= 1.0
+    assert answer["experiments"] == 8
+    assert answer["final_us"] <= answer["baseline_us"]
+    judged = [name for name in answer["outcomes"] if name in ("adopted", "no_gain", "regressed")]
+    assert judged, "candidates got as far as being compared"
     memory = (shipped / "MEMORY.md").read_text(encoding="utf-8")
     assert memory.startswith(user), "what the user wrote stays as it is"
     for heading in ("Performance target sheet", "迭代记录", "已失败优化（禁止重试）", "阶段交接"):
@@ -110,6 +113,21 @@ def test_an_implementation_that_computes_wrong_is_no_proof(
     assert done.returncode == 3
     assert "out of tolerance" in done.stdout
     assert "| false |" in (folder / "MEMORY.md").read_text(encoding="utf-8")
+
+
+def test_a_kernel_that_is_called_twice_has_no_figure(
+    shipped: Path, tmp_path: Path, opratchet: Command
+) -> None:
+    folder = tmp_path / "custom" / "softmax"
+    shutil.copytree(shipped, folder, ignore=shutil.ignore_patterns("perf_opt"))
+    impl = (folder / "softmax_impl.py").read_text(encoding="utf-8")
+    twice = impl.replace("    softmax_kernel(x, y)\n", "    softmax_kernel(x, y)\n" * 2)
+    (folder / "softmax_impl.py").write_text(twice, encoding="utf-8")
+
+    done = opratchet("measure", folder)
+
+    assert done.returncode == 2
+    assert "has to call its kernel once, and called 2" in done.stderr
 
 
 def test_a_tile_that_does_not_fit_says_which_memory(

@@ -88,6 +88,9 @@ def test_a_budget_of_a_device_is_shown_and_is_no_target_of_a_simulator(folder: P
     operator = load(folder)
     assert operator.target is None
     assert "35 us" in operator.provenance["target"]
+    assert [("35 us" in remark, "device" in remark) for remark in operator.remarks] == [
+        (True, True)
+    ]
 
 
 def test_a_simulated_budget_is_a_target(folder: Path) -> None:
@@ -112,6 +115,11 @@ def test_the_command_line_decides_over_the_budget(folder: Path) -> None:
         ("add_impl.py", "def add_wrapper(x, z):\n    return x\n", "exactly one function decorated"),
         ("add_impl.py", IMPL.replace("add_wrapper", "run"), "no function `add_wrapper`"),
         ("add_impl.py", IMPL.replace("add_wrapper(x, z)", "add_wrapper(z, x)"), "takes (z, x)"),
+        (
+            "add_impl.py",
+            IMPL.replace("    total: pypto.Tensor([512, 1024], pypto.DT_FP32),\n", ""),
+            "no output",
+        ),
         ("add_impl.py", "def broken(:\n", "syntax error"),
         ("SPEC.md", "no front matter\n", "no front matter"),
     ],

@@ -14,6 +14,8 @@ from typing import Any
 from opratchet.audit.findings import Finding, shown
 from opratchet.audit.replay import complaint
 from opratchet.engine import best_of
+from opratchet.flow.registry import FLOWS
+from opratchet.flow.stages import move_on, rows_now
 from opratchet.ledger.events import (
     BaselineMeasured,
     Delivered,
@@ -27,6 +29,7 @@ from opratchet.ledger.events import (
     RoundStarted,
     RunResumed,
     RunStarted,
+    StageEntered,
     StrategySkipped,
     TrialFinished,
     TrialPassed,
@@ -107,11 +110,25 @@ def _of_incumbent(state: RunState, event: Diagnosed | StrategySkipped) -> Iterat
         yield "this speaks of a version that is not the incumbent"
 
 
+def _stage_entered(state: RunState, event: StageEntered) -> Iterator[str]:
+    """The stage is the one that follows, by the stages' own rules or because nothing was left in the one before."""
+    flow = FLOWS.get(state.run.flow)
+    if flow is None:
+        return
+    due = [move_on(flow, state), move_on(flow, state, nothing_left=True)]
+    if event not in due:
+        yield f"the stage {shown(event.stage)} does not follow here"
+
+
 def _round_started(state: RunState, event: RoundStarted) -> Iterator[str]:
     if state.open_round is not None:
         yield f"round {state.open_round.number} is still open"
     if event.round != len(state.rounds) + 1:
         yield f"this is round {event.round}, and the next one is {len(state.rounds) + 1}"
+    flow = FLOWS.get(state.run.flow)
+    rows = [row.id for row in rows_now(flow, state)] if flow is not None and flow.stages else None
+    if rows is not None and event.strategy not in rows:
+        yield f"{shown(event.strategy)} does not belong to the present stage"
 
 
 def _trial_started(state: RunState, event: TrialStarted) -> Iterator[str]:
@@ -190,6 +207,7 @@ _RULES: Mapping[type[Record], Rule] = {
     BaselineMeasured: _baseline_measured,
     Diagnosed: _of_incumbent,
     StrategySkipped: _of_incumbent,
+    StageEntered: _stage_entered,
     RoundStarted: _round_started,
     TrialStarted: _trial_started,
     TrialPassed: _trial_passed,

@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -195,7 +196,7 @@ class Backend(ABC):
         Read by the supervisor, from files that were taken out of the reach of the process that left them.
 
         Raises:
-            BuildError: the files do not hold it.
+            BadInput: the files do not hold it.
         """
         raise NotImplementedError(f"{self.name} has no model: it is measured")
 
@@ -217,6 +218,21 @@ class Backend(ABC):
     def device(self) -> str:
         """Name of the device that measurements must not share, e.g. `cpu0`; used for the lock."""
         return "cpu"
+
+
+def package_version(package: str) -> str:
+    """Version of an installed package; empty where it is not installed."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def not_the_source(artifact: Artifact, text: str) -> str:
+    """The doubt of backends whose artefact is the source itself: it has to be that, letter for letter."""
+    if Path(artifact.path).read_bytes() == text.encode("utf-8"):
+        return ""
+    return "what the build left is not the source of the candidate"
 
 
 def candidate_file(folder: Path, stem: str) -> Path:

@@ -32,6 +32,8 @@ from typing import Any
 
 from opratchet.backend.base import BuildError, OverCapacity
 from opratchet.backend.modules import last_lines, load_module
+from opratchet.backend.python_runtime import array_at
+from opratchet.profile.swimlane import read_tasks
 
 CALCULATOR = "PYPTO_CALCULATOR"
 """Environment variable with the path of the calculator."""
@@ -39,7 +41,6 @@ CALCULATOR = "PYPTO_CALCULATOR"
 CYCLES_PER_US = 1800.0  # clock of the modelled cores, 910B2: PyPTO's own platform file
 LAST_PASS, LAST_WHOLE_PASS = "CodegenPreproc", "InferDynShape"
 SWIM = "CostModelSimulationOutput/_simulate.swim.json"
-_LOGGED = re.compile(r"\[(?:ERROR|FATAL)\]|ERROR|exceeds|not aligned")
 _TOO_LARGE = re.compile(r"exceeds (?:MEM_\w+) size")
 _CAUSE = re.compile(r"(?:OP |Alloc |FwkOp |[A-Z]\w+ )?[^\[\]]*(?:exceeds|not aligned).*")
 
@@ -64,7 +65,7 @@ def simulate(
 
     Args:
         source: The implementation.
-        symbol: `kernel`, `entry` (the host function) and `keywords` for it.
+        symbol: `entry` (the host function) and `keywords` for it.
         inputs: Torch tensors on the CPU, as the host function takes them.
         verified: Whether the numbers are interpreted too.
 
@@ -77,6 +78,7 @@ def simulate(
         raise BuildError(f"the source defines no function `{symbol['entry']}`")
     for kernel in _kernels(module):
         _configure(kernel, verified=verified)
+    before = _runs()
     with _quiet_plots(), _printed() as said:
         try:
             given = entry(*inputs, **symbol["keywords"])
@@ -84,7 +86,7 @@ def simulate(
             raise
         except Exception as error:
             raise failure(said(), error) from error
-    return Simulated(_tensors(given), _folder())
+    return Simulated(_tensors(given), _only(_runs() - before))
 
 
 def load(artifact: Mapping[str, Any], addresses: Sequence[int]) -> Callable[[], object]:
@@ -102,7 +104,8 @@ def load(artifact: Mapping[str, Any], addresses: Sequence[int]) -> Callable[[], 
 
     symbol = json.loads(artifact["symbol"])
     arrays = [
-        _at(spec, address) for spec, address in zip(artifact["tensors"], addresses, strict=True)
+        array_at(spec, address)
+        for spec, address in zip(artifact["tensors"], addresses, strict=True)
     ]
     count = len(symbol["inputs"])
 
@@ -135,6 +138,8 @@ def interpreted(folder: Path, given: Any, like: Any) -> Any:
     written = given.numpy().tobytes()
     for golden in _newest_first(folder):
         passed = Path(str(golden).replace("~golden~", "~"))
+        if not passed.is_file():
+            continue
         whole = golden.stat().st_size == passed.stat().st_size == len(written)
         if whole and golden.read_bytes() == written:
             return np.frombuffer(passed.read_bytes(), like.dtype).reshape(like.shape)
@@ -150,11 +155,12 @@ def _newest_first(folder: Path) -> list[Path]:
 
 
 def simulated_us(swim: Path) -> float:
-    """Microseconds from the start of the first task to the end of the last one, as the cost model has it."""
-    cores = json.loads(swim.read_text(encoding="utf-8"))
-    tasks = [task for core in cores for task in core["tasks"]]
-    cycles = max(t["execEnd"] for t in tasks) - min(t["execStart"] for t in tasks)
-    return float(cycles / CYCLES_PER_US)
+    """Microseconds from the start of the first task to the end of the last one, as the cost model has it.
+
+    Raises:
+        BadInput: the file is none that the cost model writes.
+    """
+    return read_tasks(swim).span_cycles / CYCLES_PER_US
 
 
 def _kernels(module: Any) -> Iterator[Any]:
@@ -224,24 +230,19 @@ def _tensors(given: Any) -> tuple[Any, ...]:
     return tuple(result.detach().contiguous() for result in results)
 
 
-def _folder() -> Path:
-    from pypto import pypto_impl
+def _runs() -> set[Path]:
+    """Where runs have put their files so far, a folder each."""
+    return {path.resolve() for path in Path.cwd().glob("output/output_*")}
 
-    folder = Path(str(pypto_impl.LogTopFolder())).resolve()
+
+def _only(runs: set[Path]) -> Path:
+    """The folder of the one run that there was: of several kernels, each is simulated alone, and no figure stands for all."""
+    if len(runs) != 1:
+        raise BuildError(f"the host function has to call its kernel once, and called {len(runs)}")
+    [folder] = runs
     if not (folder / SWIM).is_file():
-        raise BuildError(
-            "nothing was simulated: the host function has to call its kernel, and the kernel has to compute something"
-        )
+        raise BuildError("nothing was simulated: the kernel has to compute something")
     return folder
-
-
-def _at(spec: Mapping[str, Any], address: int) -> Any:
-    import numpy as np
-
-    dtype, shape = np.dtype(spec["dtype"]), tuple(spec["shape"])
-    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    memory = (ctypes.c_char * size).from_address(address)
-    return np.frombuffer(memory, dtype).reshape(shape)
 
 
 # --- what PyPTO prints ---------------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,8 @@ from opratchet.backend.base import (
     BuildJob,
     Requirement,
     TensorSpec,
+    not_the_source,
+    package_version,
 )
 from opratchet.backend.pypto_calculator import build_calculator, cmake_path
 from opratchet.backend.pypto_runtime import CALCULATOR, CYCLES_PER_US, SWIM, simulate, simulated_us
@@ -34,7 +35,10 @@ from opratchet.edit.model import Target
 from opratchet.edit.pypto.target import pypto_target
 from opratchet.ledger.words import Bottleneck, Latency, MetricKind
 from opratchet.operator.model import Operator
+from opratchet.profile.diagnosis import over_workloads
 from opratchet.profile.swimlane import Rates, analyse
+
+NAMES = ("core_use", "bubble", "load_balance")
 
 
 class PyptoSim(Backend):
@@ -52,8 +56,8 @@ class PyptoSim(Backend):
         """PyPTO, torch, and what PyPTO compiles with."""
         extra = 'pip install "opratchet[pypto]"'
         return [
-            Requirement("pypto", _version("pypto"), extra),
-            Requirement("torch", _version("torch"), extra),
+            Requirement("pypto", package_version("pypto"), extra),
+            Requirement("torch", package_version("torch"), extra),
             Requirement("cmake", cmake_path(), extra),
             Requirement("g++", shutil.which("g++") or "", "apt-get install g++"),
         ]
@@ -65,8 +69,8 @@ class PyptoSim(Backend):
     def toolchain(self) -> dict[str, str]:
         """Versions of PyPTO and torch, and the chip that is modelled."""
         return {
-            "pypto": _version("pypto"),
-            "torch": _version("torch"),
+            "pypto": package_version("pypto"),
+            "torch": package_version("torch"),
             "python": sys.version.split()[0],
             "chip": "Ascend 910B2, PyPTO's cost model",
         }
@@ -97,7 +101,7 @@ class PyptoSim(Backend):
         }
         done = simulate(Path(job.source), symbol, inputs, verified=False)
         tensors = [_spec(*item) for item in zip(shapes, inputs, strict=True)]
-        names = job.arguments["outputs"] or [f"out{i}" for i in range(len(done.outputs))]
+        names = job.arguments["outputs"]
         if len(names) != len(done.outputs):
             raise BuildError(
                 f"`{symbol['entry']}` returns {len(done.outputs)} tensors, not {len(names)}"
@@ -114,9 +118,7 @@ class PyptoSim(Backend):
 
     def doubt(self, artifact: Artifact, text: str) -> str:
         """What is interpreted has to be the source, letter for letter."""
-        if Path(artifact.path).read_bytes() != text.encode("utf-8"):
-            return "what is to be interpreted is not the source of the candidate"
-        return ""
+        return not_the_source(artifact, text)
 
     def modelled_us(self, artifact: Artifact) -> float:
         """The simulated span of all tasks."""
@@ -136,11 +138,7 @@ class PyptoSim(Backend):
             rates = _rates(Path(artifacts[workload.id].reports["swim"]))
             found[workload.id] = bottlenecks(rates)
             facts["workloads"][workload.id] = {**vars(rates), "headline": _headline(rates)}
-        worst: dict[str, Bottleneck] = {}
-        for bottleneck in (one for own in found.values() for one in own):
-            if bottleneck.score > worst.get(bottleneck.name, bottleneck).score - 1e-12:
-                worst[bottleneck.name] = bottleneck
-        return sorted(worst.values(), key=lambda one: -one.score), facts
+        return over_workloads(found, NAMES), facts
 
 
 def bottlenecks(rates: Rates) -> list[Bottleneck]:
@@ -180,10 +178,3 @@ def _rates(swim: Path) -> Rates:
 def _spec(name: str, tensor: Any) -> TensorSpec:
     dtype = str(tensor.dtype).removeprefix("torch.")
     return TensorSpec(name, tuple(int(extent) for extent in tensor.shape), dtype)
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""

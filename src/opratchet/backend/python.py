@@ -33,6 +33,7 @@ from opratchet.backend.base import (
     BuildJob,
     Requirement,
     TensorSpec,
+    not_the_source,
 )
 from opratchet.backend.modules import last_lines, load_module
 from opratchet.edit.model import Target
@@ -85,9 +86,7 @@ class Python(Backend):
 
     def doubt(self, artifact: Artifact, text: str) -> str:
         """The artefact has to be the source, letter for letter."""
-        if Path(artifact.path).read_bytes() != text.encode("utf-8"):
-            return "what is to be timed is not the source of the candidate"
-        return ""
+        return not_the_source(artifact, text)
 
     def diagnose(
         self,

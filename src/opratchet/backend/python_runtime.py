@@ -47,7 +47,7 @@ def load(artifact: Mapping[str, Any], addresses: Sequence[int]) -> Callable[[], 
     count = entry["inputs"]
     kernel = _kernel(artifact["path"], artifact["symbol"])
     pairs = zip(artifact["tensors"], addresses, strict=True)
-    arrays = [_array(spec, address) for spec, address in pairs]
+    arrays = [array_at(spec, address) for spec, address in pairs]
     inputs, outputs = arrays[:count], arrays[count:]
     for array in inputs:
         array.flags.writeable = False
@@ -81,7 +81,8 @@ def _module(path: str) -> ModuleType:
     return module
 
 
-def _array(spec: Mapping[str, Any], address: int) -> Array:
+def array_at(spec: Mapping[str, Any], address: int) -> Array:
+    """A tensor at an address, as an array."""
     dtype = np.dtype(spec["dtype"])
     count = int(np.prod(spec["shape"], dtype=np.int64))
     memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(address)

@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from opratchet.backend.base import (
     BuildJob,
     Requirement,
     TensorSpec,
+    package_version,
 )
 from opratchet.backend.modules import last_lines, load_module
 from opratchet.edit.knobs.tables import gcc_flag_groups
@@ -64,8 +64,8 @@ class TileLangC(Backend):
         extra = 'pip install "opratchet[tilelang]"'
         return [
             Requirement("g++", shutil.which(_compiler()) or "", "apt-get install g++"),
-            Requirement("tilelang", _version("tilelang"), extra),
-            Requirement("torch", _version("torch"), extra),
+            Requirement("tilelang", package_version("tilelang"), extra),
+            Requirement("torch", package_version("torch"), extra),
         ]
 
     def target(self) -> Target:
@@ -83,8 +83,8 @@ class TileLangC(Backend):
     def toolchain(self) -> dict[str, str]:
         """TileLang, torch and g++ versions."""
         return {
-            "tilelang": _version("tilelang"),
-            "torch": _version("torch"),
+            "tilelang": package_version("tilelang"),
+            "torch": package_version("torch"),
             "g++": _compiler_version(),
             "python": sys.version.split()[0],
         }
@@ -203,13 +203,6 @@ def _compiler_version() -> str:
         return ""
     reply = subprocess.run([path, "-dumpfullversion"], capture_output=True, text=True, check=False)
     return reply.stdout.strip()
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 def _vector_bytes() -> int:

@@ -134,7 +134,9 @@ def _show_proofs(proved: Proved, console: Console) -> None:
         word = "pass" if record.passed else "FAIL"
         error = f"largest absolute error {record.max_abs:.1e} (allowed {record.atol:.0e} + {record.rtol:.0e} relative)"
         console.print(
-            f"compare   {record.workload}   {record.output}   {word}   {error}", highlight=False
+            f"compare   {record.workload}   {record.output}   {word}   {error}",
+            highlight=False,
+            soft_wrap=True,
         )
     if proved.failure:
         console.print(f"compare   FAIL   {proved.failure}", highlight=False, markup=False)

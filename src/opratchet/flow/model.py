@@ -78,6 +78,7 @@ class Flow:
         stages: Its stages in their order; none for a procedure whose rows may be tried in any order.
         repeated: The stages that may be gone through again, as long as that gains something.
         cycles: How often these are gone through at most.
+        activated: Whether it begins only with the proofs of activation on record.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Flow:
     stages: tuple[Stage, ...] = ()
     repeated: tuple[str, ...] = ()
     cycles: int = 1
+    activated: bool = False
 
     def row(self, row_id: str) -> Row:
         """A row by its id."""

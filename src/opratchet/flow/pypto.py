@@ -82,4 +82,5 @@ FLOW = Flow(
     stages=STAGES,
     repeated=REPEATED,
     cycles=CYCLES,
+    activated=True,
 )

@@ -197,23 +197,6 @@ class Lab:
             )
         return Ring(artifact.tensors, len(inputs), self.operator.inputs, self._generator)
 
-    def judged_call(
-        self,
-        workload: Workload,
-        given: Sequence[Array],
-        seen: Sequence[Array],
-        specs: Sequence[TensorSpec],
-    ) -> CheckedCall:
-        """A call with its golden.
-
-        Args:
-            workload: The workload.
-            given: What the inputs held before, from the supervisor's own memory.
-            seen: What all tensors hold after it.
-            specs: The tensors.
-        """
-        return self.judged(Kept(workload, given, seen), specs)
-
     def judged(self, kept: Kept, specs: Sequence[TensorSpec]) -> CheckedCall:
         """A call with its golden, which is computed from the supervisor's own copy of the inputs."""
         expected = self._expected(kept, specs)

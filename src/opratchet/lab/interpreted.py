@@ -11,14 +11,15 @@ import ctypes
 import mmap
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opratchet.backend.base import BuildError, TensorSpec, candidate_file
+from opratchet.backend.base import BuildError, candidate_file
 from opratchet.lab.building import crowded, remove, require_untouched
+from opratchet.lab.calls import Build, CheckedCall, Kept
 from opratchet.lab.channel import Channel
 from opratchet.lab.failure import WorkerFailed
 from opratchet.lab.ring import Ring
@@ -27,7 +28,6 @@ from opratchet.operator.model import Workload
 
 if TYPE_CHECKING:
     from opratchet.lab.bench import Lab
-from opratchet.lab.calls import Build, CheckedCall
 
 
 class Interpreter:
@@ -65,7 +65,8 @@ class Interpreter:
         us = self._lab.unless_lost(lambda: self._interpret(workload, ring))
         self.modelled_us[workload.id] = us
         given = [ring.given(index, 0) for index in range(ring.inputs)]
-        return self._lab.judged_call(workload, given, ring.seen(0), self._specs(workload))
+        kept = Kept(workload, given, ring.seen(0))
+        return self._lab.judged(kept, self._build.artifacts[workload.id].tensors)
 
     def _interpret(self, workload: Workload, ring: Ring) -> float:
         lab, tensors = self._lab, ring.tensors
@@ -88,9 +89,6 @@ class Interpreter:
         finally:
             worker.close()
             remove(folder)
-
-    def _specs(self, workload: Workload) -> Sequence[TensorSpec]:
-        return self._build.artifacts[workload.id].tensors
 
     def close(self) -> None:
         """Give the memory back."""

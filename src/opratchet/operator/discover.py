@@ -17,7 +17,7 @@ from opratchet.operator.locate import Place, locate
 from opratchet.operator.manifest import InputSection, ManifestFile
 from opratchet.operator.model import InputSpec, Operator, Tolerance, Workload
 from opratchet.operator.problems import Problem, advice, refuse
-from opratchet.operator.pypto import load_pypto, pypto_folder
+from opratchet.operator.pypto import Chosen, load_pypto, pypto_folder
 from opratchet.operator.python_source import PythonSource, read_python
 from opratchet.operator.target import choose_target
 from opratchet.operator.tolerances import DEFAULTS
@@ -79,18 +79,22 @@ def load_operator(
     Raises:
         BadInput: something is missing, misspelt or contradictory; the message names the place and the remedy.
     """
-    folder = pypto_folder(path)
-    if folder is not None:
-        for what, given, known in (
-            ("backend", overrides.backend, known_backends),
-            ("flow", overrides.flow, known_flows),
-        ):
-            if given is not None:
-                _known(what, Found(given, "command line", f"--{what}"), known)
-        return load_pypto(
-            folder, backend=overrides.backend, flow=overrides.flow, options=_options(overrides)
-        )
-    place = locate(path)
+    if (folder := pypto_folder(path)) is not None:
+        chosen = Chosen(overrides.backend, overrides.flow, _options(overrides))
+        operator = load_pypto(folder, chosen)
+        _known("backend", Found(operator.backend, "", "--backend"), known_backends)
+        _known("flow", Found(operator.flow, "", "--flow"), known_flows)
+        return operator
+    return _in_one_file(locate(path), known_backends, known_flows, overrides)
+
+
+def _in_one_file(
+    place: Place,
+    known_backends: Collection[str],
+    known_flows: Collection[str],
+    overrides: Overrides,
+) -> Operator:
+    """An operator whose kernel and golden stand in one source."""
     source = read_python(place.source)
     kernel = _kernel(source, place.manifest)
     name = _name(place)

@@ -14,9 +14,18 @@ def read_text(path: Path) -> str:
     Raises:
         BadInput: the file is missing, cannot be read, or is not UTF-8 (with the line of the first bad byte).
     """
+    return read_exact(path).removeprefix("\ufeff")
+
+
+def read_exact(path: Path) -> str:
+    """Text of a file as it is, byte order mark included, so that it can be written back.
+
+    Raises:
+        BadInput: as `read_text` does.
+    """
     raw = _read_bytes(path)
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise BadInput(

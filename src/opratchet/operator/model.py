@@ -79,6 +79,7 @@ class Operator:
         golden_file: The file with the golden, where that is another one.
         golden_text: Text of that file; empty where the golden is in the source.
         outputs: Names of the outputs, where the kernel's signature has them; else they are told by position.
+        remarks: What a reader of a run's files has to know of it, e.g. a budget that is not compared.
         entry: Name of the host function that is called with the inputs and gives the outputs, for kernels that have one.
         kernel: Name of the kernel factory (the `@tilelang.jit` function).
         golden: Name of the reference function in the source.
@@ -113,6 +114,7 @@ class Operator:
     golden_text: str = ""
     entry: str = ""
     outputs: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def parameters(self) -> tuple[str, ...]:

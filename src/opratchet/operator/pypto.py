@@ -7,7 +7,9 @@ takes and gives what it gives. Nothing that is found there is run.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from opratchet.errors import BadInput
@@ -32,16 +34,43 @@ def pypto_folder(path: Path) -> Path | None:
         return None
 
 
-def load_pypto(
-    folder: Path, *, backend: str | None, flow: str | None, options: Mapping[str, float | None]
-) -> Operator:
+@dataclass(frozen=True)
+class Chosen:
+    """What the command line says; None where it says nothing.
+
+    Attributes:
+        backend: The backend.
+        flow: The flow.
+        options: Targets by metric.
+    """
+
+    backend: str | None
+    flow: str | None
+    options: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Files:
+    """What the folder holds, read: the three files, the kernel, and the cases of SPEC.md."""
+
+    spec: Spec
+    source: PythonSource
+    golden: PythonSource
+    kernel: str
+    cases: tuple[Case, ...]
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the input tensors."""
+        return tuple(self.cases[0].tensors)
+
+
+def load_pypto(folder: Path, chosen: Chosen) -> Operator:
     """Read an operator.
 
     Args:
         folder: Its folder.
-        backend: The backend that the command line names.
-        flow: The flow that the command line names.
-        options: Targets of the command line by metric; None where it names none.
+        chosen: What the command line says.
 
     Raises:
         BadInput: something is missing, misspelt or contradictory; the message names the place and the remedy.
@@ -52,29 +81,34 @@ def load_pypto(
     golden = read_python(_file(folder, f"{name}{GOLDEN}.py", spec))
     kernel, entry = _kernel(source), _defined(source, f"{name}{WRAPPER}")
     parameters = signature(golden.functions[_defined(golden, f"{name}{GOLDEN}")]).names
-    cases = spec.cases(parameters)
-    _require_wrapper(source, entry, tuple(cases[0].tensors))
-    target = _target(spec, backend or BACKEND, options)
-    root = folder.resolve()
+    files = Files(spec, source, golden, kernel, spec.cases(parameters))
+    _require_wrapper(source, entry, files.inputs)
+    return _operator(folder.resolve(), files, chosen)
+
+
+def _operator(root: Path, files: Files, chosen: Chosen) -> Operator:
+    spec, name = files.spec, files.spec.op_name
+    target = _target(spec, chosen)
     return Operator(
         name=name,
         project=root.parent.name,
         root=root,
-        source=root / source.path.name,
-        text=source.text,
-        kernel=kernel,
+        source=root / files.source.path.name,
+        text=files.source.text,
+        kernel=files.kernel,
         golden=f"{name}{GOLDEN}",
-        workloads=tuple(_workload(spec, case) for case in cases),
+        workloads=tuple(_workload(spec, case) for case in files.cases),
         tolerances=dict.fromkeys(spec.dtypes, spec.tolerance),
         inputs={},
-        backend=backend or BACKEND,
-        flow=flow or FLOW,
+        backend=chosen.backend or BACKEND,
+        flow=chosen.flow or FLOW,
         target=target,
-        golden_file=root / golden.path.name,
-        golden_text=golden.text,
-        entry=entry,
-        outputs=_outputs(source, kernel, len(cases[0].tensors)),
-        provenance=dict(_provenance(spec, cases, source, kernel, backend, flow, target)),
+        golden_file=root / files.golden.path.name,
+        golden_text=files.golden.text,
+        entry=f"{name}{WRAPPER}",
+        outputs=_outputs(files.source, files.kernel, len(files.inputs)),
+        remarks=tuple(filter(None, [_not_compared(spec, target)])),
+        provenance=dict(_provenance(files, chosen, target)),
     )
 
 
@@ -126,10 +160,21 @@ def _require_wrapper(source: PythonSource, entry: str, tensors: tuple[str, ...])
 
 
 def _outputs(source: PythonSource, kernel: str, inputs: int) -> tuple[str, ...]:
-    """Names of the outputs: the kernel's tensors behind its inputs, where it takes as many as the host function."""
+    """Names of the outputs: the kernel's tensors behind its inputs.
+
+    Raises:
+        BadInput: there is none.
+    """
     function = source.functions[kernel]
-    tensors = [a.arg for a in function.args.args if a.annotation is not None]
-    return tuple(tensors[inputs:])
+    notes = [(a.arg, ast.unparse(a.annotation)) for a in function.args.args if a.annotation]
+    outputs = [name for name, note in notes if "Tensor" in note][inputs:]
+    if outputs:
+        return tuple(outputs)
+    raise BadInput(
+        f"`{kernel}` has no output: the tensors among its parameters are {len(notes)}, its inputs {inputs}",
+        where=source.where(function.lineno),
+        fix="Give it each output as a tensor behind the inputs, as PyPTO 0.2 wants it.",
+    )
 
 
 def _workload(spec: Spec, case: Case) -> Workload:
@@ -143,46 +188,46 @@ def _workload(spec: Spec, case: Case) -> Workload:
     )
 
 
-def _target(spec: Spec, backend: str, options: Mapping[str, float | None]) -> TargetRecord | None:
+def _target(spec: Spec, chosen: Chosen) -> TargetRecord | None:
     """What the command line says; else a budget that may be compared with what the backend gives."""
-    for metric, value in options.items():
+    for metric, value in chosen.options.items():
         if value is not None:
             return TargetRecord(metric=metric, value=value, source="command line")
     budget = spec.budget
     if budget is None or budget.value is None:
         return None
     of_device = budget.metric == "latency_us" and budget.kind == OF_DEVICE
-    if of_device and backend == BACKEND:
+    if of_device and (chosen.backend or BACKEND) == BACKEND:
         return None
-    return TargetRecord(metric=budget.metric, value=budget.value, source=spec.at())
+    source = f"{SPEC_NAME}:{budget.line}"
+    return TargetRecord(metric=budget.metric, value=budget.value, source=source)
 
 
 def _provenance(
-    spec: Spec,
-    cases: tuple[Case, ...],
-    source: PythonSource,
-    kernel: str,
-    backend: str | None,
-    flow: str | None,
-    target: TargetRecord | None,
+    files: Files, chosen: Chosen, target: TargetRecord | None
 ) -> Iterator[tuple[str, str]]:
     """Where each field came from."""
+    spec, source = files.spec, files.source
     yield "name", spec.at("op_name")
     yield "project", "convention: name of the folder above"
     yield "source", f"convention: {source.path.name}"
-    yield "kernel", source.at(source.functions[kernel].lineno)
+    yield "kernel", source.at(source.functions[files.kernel].lineno)
     yield "golden", f"convention: {spec.op_name}{GOLDEN}.py"
-    yield "backend", "command line" if backend else "default for this layout"
-    yield "flow", "command line" if flow else "default for this layout"
+    yield "backend", "command line" if chosen.backend else "default for this layout"
+    yield "flow", "command line" if chosen.flow else "default for this layout"
     yield "flops", "default"
-    for case in cases:
+    for case in files.cases:
         yield f"workloads.{case.id}", spec.at("p0_shapes" if case.level == "P0" else "l0_shapes")
     for dtype in spec.dtypes:
         yield f"tolerances.{dtype}", spec.at("tolerance")
-    yield "target", target.source if target else _no_target(spec)
+    yield "target", target.source if target else _not_compared(spec, target) or "default"
 
 
-def _no_target(spec: Spec) -> str:
-    if spec.budget is None:
-        return "default"
-    return f"{spec.at()}: `{spec.budget.text}` speaks of a device, and is not compared with simulated figures"
+def _not_compared(spec: Spec, target: TargetRecord | None) -> str:
+    """What is to be said of a budget that is no target here; empty where there is none."""
+    budget = spec.budget
+    if budget is None or target is not None:
+        return ""
+    if budget.value is None:
+        return f"{SPEC_NAME}:{budget.line}: `{budget.text}` is no figure, and no target"
+    return f"{SPEC_NAME}:{budget.line}: `{budget.text}` speaks of a device, and is not compared with simulated figures"

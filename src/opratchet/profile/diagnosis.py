@@ -18,7 +18,7 @@ in the evidence. Everything here is arithmetic over the facts in `facts`, which 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -91,10 +91,17 @@ def diagnose(
     return sorted(found, key=lambda bottleneck: -bottleneck.score)
 
 
-def over_workloads(diagnoses: Mapping[str, Sequence[Bottleneck]]) -> list[Bottleneck]:
-    """One diagnosis for several workloads: mean scores, each with the evidence of the workload it is strongest in."""
+def over_workloads(
+    diagnoses: Mapping[str, Sequence[Bottleneck]], names: Iterable[str] = NAMES
+) -> list[Bottleneck]:
+    """One diagnosis for several workloads: mean scores, each with the evidence of the workload it is strongest in.
+
+    Args:
+        diagnoses: Bottlenecks by workload.
+        names: Names of the bottlenecks that each holds.
+    """
     return sorted(
-        (_merge(name, diagnoses) for name in NAMES), key=lambda bottleneck: -bottleneck.score
+        (_merge(name, diagnoses) for name in names), key=lambda bottleneck: -bottleneck.score
     )
 
 

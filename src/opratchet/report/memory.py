@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any
 
-from opratchet.errors import BadInput
 from opratchet.ledger.events import StageEntered
 from opratchet.ledger.files import atomic_write
 from opratchet.ledger.rounds import Trial
 from opratchet.ledger.state import RunState
-from opratchet.ledger.words import Outcome, TargetRecord
+from opratchet.ledger.words import Accuracy, Outcome, TargetRecord
+from opratchet.operator.files import read_exact
 from opratchet.report import figures, words
 from opratchet.report.figures import Interval
 from opratchet.report.render import render
@@ -41,7 +40,7 @@ _RESULT: Mapping[Lang, Mapping[Outcome, str]] = {
     },
     "en": {outcome: outcome.value.replace("_", " ") for outcome in Outcome},
 }
-_UNTESTED = (Outcome.PRUNED, Outcome.NO_GAIN, Outcome.REGRESSED, Outcome.ADOPTED)
+_NO_FAILURE = (Outcome.PRUNED, Outcome.NO_GAIN, Outcome.REGRESSED, Outcome.ADOPTED)
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Iteration:
     stage: str
     row: str
     title: str
-    accuracy: Sequence[Any]
+    accuracy: list[Accuracy]
     us: float | None
     change: float | None
     result: str
@@ -72,7 +71,6 @@ class HandOver:
         tried: Trials in it.
         adopted: What it adopted.
         failed: Edits that failed in it.
-        skipped: Strategies that did not apply, with the reason.
     """
 
     stage: str
@@ -179,7 +177,7 @@ def hand_overs(state: RunState) -> Iterator[HandOver]:
             after=after,
             tried=len(own),
             adopted=adopted,
-            failed=[t for t in own if t.outcome is not None and t.outcome not in _UNTESTED],
+            failed=[t for t in own if t.outcome is not None and t.outcome not in _NO_FAILURE],
         )
         before = after
 
@@ -191,10 +189,7 @@ def remember(path: Path, state: RunState, lang: Lang) -> None:
         OpratchetError: the file cannot be written.
         BadInput: it is not UTF-8.
     """
-    try:
-        text = path.read_bytes().decode("utf-8") if path.exists() else ""
-    except UnicodeDecodeError:
-        raise BadInput("it is not UTF-8", where=str(path), fix="Save it as UTF-8.") from None
+    text = read_exact(path) if path.exists() else ""
     after = merged(text, state.run.run_id, memory(state, lang, path.parent))
     if after != text:
         atomic_write(path, after)

@@ -1,4 +1,4 @@
-"""F-9 and S-11: another cube tile.
+"""F-9: another cube tile.
 
 A tile is `[m0, m1], [k0, k1], [n0, n1]` (level 0 and level 1), where k may have three values, `[k0, ka1, kb1]`: its level 1 for A
 and for B apart. What may be: `0 < L0 <= L1`, `L1 % L0 == 0`, and each buffer within its memory, with level 0 rounded up to the
@@ -11,16 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
-from opratchet.edit.dialects.pypto import CubeTile, Numbers, Pypto, listed
+from opratchet.edit.dialects.pypto import CubeTile, Pypto, listed
 from opratchet.edit.model import Edit, NotApplicable, Situation, Strategy
+from opratchet.edit.pypto.legality import Shape, cube_fault
 
-FRACTAL = 16
-ACCUMULATOR_BYTES = 4  # of an element in L0C
 LARGEST = 2048
 PRIOR = 1.20  # the top of the catalogue's band for a recommended shape
 STEP = 1.05
-
-Shape = tuple[Numbers, Numbers, Numbers]
 
 RECOMMENDED: tuple[Shape, ...] = (
     ((128, 128), (64, 256), (256, 256)),
@@ -54,42 +51,15 @@ class CubeTiles(Strategy):
             _edit(self.id, view, tile, shape, prior)
             for tile in view.cube_tiles
             for shape, prior in _others((tile.m, tile.k, tile.n))
-            if not too_large(shape, width, memories)
+            if not cube_fault(shape, width, memories)
         ]
-
-
-def too_large(shape: Shape, width: int, memories: Mapping[str, int]) -> str:
-    """The first memory that a tile does not fit, with the arithmetic; empty when it fits all that are known.
-
-    Args:
-        shape: The tile.
-        width: Bytes of an element of A and B.
-        memories: Bytes of each memory of a core.
-    """
-    m, k, n = shape
-    m0, k0, n0 = (_rounded(part[0]) for part in shape)
-    ka, kb = k[1], k[-1]
-    taken = {
-        "L0A": m0 * k0 * width,
-        "L0B": k0 * n0 * width,
-        "L0C": m0 * n0 * ACCUMULATOR_BYTES,
-        "L1": (m[1] * ka + kb * n[1]) * width,
-    }
-    for name, size in taken.items():
-        if size > memories.get(name, size):
-            return f"the cube tile takes {size} bytes of {name}, limit {memories[name]}"
-    return ""
-
-
-def _rounded(extent: int) -> int:
-    return -(-extent // FRACTAL) * FRACTAL
 
 
 def _others(now: Shape) -> Iterator[tuple[Shape, float]]:
     seen = {now}
     offered = [(shape, PRIOR) for shape in RECOMMENDED] + [(shape, STEP) for shape in _steps(now)]
     for shape, prior in offered:
-        if shape not in seen and all(map(_is_nested, shape)):
+        if shape not in seen:
             seen.add(shape)
             yield shape, prior
 
@@ -102,11 +72,6 @@ def _steps(now: Shape) -> Iterator[Shape]:
                     parts = [*now]
                     parts[part] = (*now[part][:level], value, *now[part][level + 1 :])
                     yield parts[0], parts[1], parts[2]
-
-
-def _is_nested(part: Numbers) -> bool:
-    """Level 0 divides each level 1."""
-    return len(part) >= 2 and all(larger % part[0] == 0 for larger in part[1:])
 
 
 def _edit(strategy: str, view: Pypto, tile: CubeTile, shape: Shape, prior: float) -> Edit:

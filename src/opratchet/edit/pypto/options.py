@@ -12,10 +12,11 @@ from functools import partial
 
 import libcst as cst
 
-from opratchet.edit.dialects.pypto import Pypto
+from opratchet.edit.knobs.jit import Decorator
+from opratchet.edit.knobs.model import Workbench
 from opratchet.edit.model import Edit, NotApplicable, Situation, Strategy
 from opratchet.edit.source import code, dotted
-from opratchet.edit.splice import Splice
+from opratchet.edit.splice import Splice, spliced
 
 
 @dataclass(frozen=True)
@@ -125,11 +126,10 @@ class OptionValue(Strategy):
 
     def edits(self, situation: Situation) -> list[Edit] | NotApplicable:
         """One edit for each other value."""
-        view = Pypto.of(situation.source)
-        decorator = _decorator(view)
-        if decorator is None:
-            return NotApplicable("the kernel has no decorator `pypto.frontend.jit`")
-        group = _keyword(decorator, self.option.group)
+        decorator = Decorator.of(Workbench(situation.source, situation.target))
+        if decorator is None or not _is_pypto(decorator):
+            return NotApplicable(f"the kernel has no decorator `{JIT}`")
+        group = decorator.given(self.option.group)
         if group is not None and not isinstance(group, cst.Dict):
             return NotApplicable(f"`{self.option.group}` is not written as a dict in the decorator")
         now = _given(group, self.option.name)
@@ -141,7 +141,7 @@ class OptionValue(Strategy):
                 self.id,
                 value,
                 f"{self.option.name} {shown} -> {value}",
-                partial(_written, view, decorator, self.option, value),
+                partial(_written, situation, decorator, self.option, value),
             )
             for value in self.option.values
             if value != shown
@@ -153,20 +153,9 @@ def strategies() -> Iterator[OptionValue]:
     yield from map(OptionValue, OPTIONS)
 
 
-def _decorator(view: Pypto) -> cst.BaseExpression | None:
-    for decorator in view.source.factory.decorators:
-        node = decorator.decorator
-        called = node.func if isinstance(node, cst.Call) else node
-        if dotted(called) == JIT:
-            return node
-    return None
-
-
-def _keyword(decorator: cst.BaseExpression, name: str) -> cst.BaseExpression | None:
-    for argument in decorator.args if isinstance(decorator, cst.Call) else ():
-        if argument.keyword is not None and argument.keyword.value == name:
-            return argument.value
-    return None
+def _is_pypto(decorator: Decorator) -> bool:
+    node = decorator.node
+    return dotted(node.func if isinstance(node, cst.Call) else node) == JIT
 
 
 def _entries(group: cst.BaseExpression | None) -> Sequence[cst.DictElement]:
@@ -186,19 +175,15 @@ def _has_names(value: cst.BaseExpression) -> bool:
     return any(isinstance(element.key, cst.SimpleString) for element in _entries(value))
 
 
-def _written(view: Pypto, decorator: cst.BaseExpression, option: Option, value: str) -> str:
-    return view.splice(_splice(view, decorator, option, value))
+def _written(situation: Situation, decorator: Decorator, option: Option, value: str) -> str:
+    return spliced(situation.source.text, [_splice(decorator, option, value)])
 
 
-def _splice(view: Pypto, decorator: cst.BaseExpression, option: Option, value: str) -> Splice:
-    group = _keyword(decorator, option.group)
+def _splice(decorator: Decorator, option: Option, value: str) -> Splice:
+    group, places = decorator.given(option.group), decorator.bench.places
     entry = f'"{option.name}": {value}'
     if (now := _given(group, option.name)) is not None:
-        return view.places.replace(now, value)
+        return places.replace(now, value)
     if isinstance(group, cst.Dict):
-        return view.places.append(group.elements, group, entry)
-    argument = f"{option.group}={{{entry}}}"
-    if isinstance(decorator, cst.Call):
-        return view.places.append(decorator.args, decorator, argument)
-    end = view.places.span(decorator)[1]
-    return Splice(end, end, f"({argument})")
+        return places.append(group.elements, group, entry)
+    return decorator.put(option.group, f"{{{entry}}}")

@@ -1,4 +1,4 @@
-"""F-10 and S-12: another vector tile.
+"""F-10: another vector tile.
 
 The tile is one decision, so a move may change several of its axes at once where it takes up a recommended shape; from there on one
 axis moves at a time. What a tile may be: each axis a power of two or the whole extent of an axis of some tensor, the last one
@@ -14,8 +14,8 @@ from typing import ClassVar
 
 from opratchet.edit.dialects.pypto import Numbers, Pypto, VectorTile
 from opratchet.edit.model import Edit, NotApplicable, Situation, Strategy
+from opratchet.edit.pypto.legality import vector_fault
 
-ALIGNMENT = 32  # bytes; a block of the unified buffer
 BUFFERS = 2  # an operation's input and its output lie in the unified buffer together
 LARGEST = 1 << 14  # elements of one axis
 PRIOR = 1.10  # the middle of the catalogue's band for a recommended shape
@@ -48,12 +48,12 @@ class VectorTiles(Strategy):
 
 
 def _others(tile: Numbers, width: int, situation: Situation) -> Iterator[tuple[Numbers, float]]:
-    most = situation.target.memories.get("UB", 0) // (BUFFERS * width)
-    seen = {tile}
+    seen, memories = {tile}, situation.target.memories
     offered = [(one, PRIOR) for one in _recommended(tile)] + [(one, STEP) for one in _steps(tile)]
     for other, prior in offered:
-        legal = other[-1] * width % ALIGNMENT == 0 and math.prod(other) <= most
-        if legal and other not in seen:
+        taken = BUFFERS * math.prod(other) * width
+        fits = taken <= memories.get("UB", taken) and not vector_fault(other, width, memories)
+        if fits and other not in seen:
             seen.add(other)
             yield other, prior
 
@@ -68,8 +68,10 @@ def _recommended(tile: Numbers) -> Iterator[Numbers]:
 def _steps(tile: Numbers) -> Iterator[Numbers]:
     """One axis doubled or halved, the last but one first: it decides how many tiles there are."""
     for axis in _by_weight(len(tile)):
-        for extent in (tile[axis] * 2, tile[axis] // 2):
-            if 0 < extent <= LARGEST and (extent * 2 == tile[axis] or extent == tile[axis] * 2):
+        now = tile[axis]
+        halved = [now // 2] if now % 2 == 0 else []
+        for extent in (now * 2, *halved):
+            if extent <= LARGEST:
                 yield (*tile[:axis], extent, *tile[axis + 1 :])
 
 
