@@ -42,7 +42,8 @@ CYCLES_PER_US = 1800.0  # clock of the modelled cores, 910B2: PyPTO's own platfo
 LAST_PASS, LAST_WHOLE_PASS = "CodegenPreproc", "InferDynShape"
 SWIM = "CostModelSimulationOutput/_simulate.swim.json"
 _TOO_LARGE = re.compile(r"exceeds (?:MEM_\w+) size")
-_CAUSE = re.compile(r"(?:OP |Alloc |FwkOp |[A-Z]\w+ )?[^\[\]]*(?:exceeds|not aligned).*")
+# The cause of a failed pass, without what the log puts before it where that can be told.
+_CAUSE = re.compile(r"\b(?:OP|Alloc|FwkOp) .*(?:exceeds|not aligned).*|.*(?:exceeds|not aligned).*")
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ def _newest_first(folder: Path) -> list[Path]:
 
 
 def simulated_us(swim: Path) -> float:
-    """Microseconds from the start of the first task to the end of the last one, as the cost model has it.
+    """Microseconds from the start of the first task on a core to the end of the last one: PyPTO's `AICore End-to-End Time`.
 
     Raises:
         BadInput: the file is none that the cost model writes.

@@ -1,7 +1,7 @@
 """Backend `pypto-sim`: real PyPTO on its own cost model, on any x86 machine.
 
 A build compiles the operator for a workload's shapes and simulates it; the latency is the span from the start of the first task
-to the end of the last one. It is *simulated*: the same source gives the same cycles every time, and how well they foretell a
+on a core to the end of the last one, which PyPTO prints as `AICore End-to-End Time`. It is *simulated*: the same source gives the same cycles every time, and how well they foretell a
 device is not known. Numbers are *interpreted*: PyPTO's calculator runs the graph as it is behind the last pass before code is
 generated, and the supervisor compares that with the golden. Mistakes of code generation, races and synchronisation cannot be
 seen this way. See docs/pypto-sim.md.

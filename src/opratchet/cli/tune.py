@@ -106,7 +106,7 @@ def _drive(
     try:
         with (
             view,
-            Lab(operator, sandbox=sandbox, tell=view.progress) as lab,
+            ready_lab(operator, sandbox, clock, view) as lab,
             Interrupts(view.notice) as stop_asked,
             open_ledger(lab, clock, view) as ledger,
         ):
@@ -120,6 +120,12 @@ def _drive(
     _close(state, folder, lang, as_json)
     stopped = state.stop is not None and state.stop.reason is StopReason.USER_STOP
     return USER_STOP_EXIT if stopped else 0
+
+
+def ready_lab(operator: Operator, sandbox: Sandbox, clock: Clock, view: View) -> Lab:
+    """The lab; what its backend makes once for a machine is booked as building."""
+    with clock.on("build"):
+        return Lab(operator, sandbox=sandbox, tell=view.progress)
 
 
 def leave_behind(operator: Operator, folder: Path, state: RunState, lang: Lang) -> None:
